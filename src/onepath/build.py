@@ -1,0 +1,91 @@
+"""From settings and data to a graph: which priors, in which units."""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from onepath.features import UnknownFunction
+from onepath.graph import Graph, diffusion_entries
+from onepath.kernels import check_kernel, default_diffusion_kernel, default_drift_kernel, stacked
+from onepath.transition import LAWS
+from onepath.transitions import Transitions, Units
+
+DEFAULT_NOISE = 1e-3
+"""λ in units of an increment's mean square, where the user gives none."""
+
+
+class Settings(NamedTuple):
+    """What a user may choose about the graph. Kernels are in the data's units; None is the default prior."""
+
+    drift: Any
+    diffusion: Any
+    noise: str
+    link: str
+    transition: str
+    noise_variance: float | None
+
+
+def diffusion_unit(transitions: Transitions, noise: str) -> Float[Array, " entries"]:
+    """√(mean y²/Δt) of the row that each unknown entry of σ stands in."""
+    x, y, dt = transitions
+    root = np.sqrt(np.mean(np.square(y) / dt[:, None], axis=0))
+    if noise == "isotropic":
+        root = np.sqrt(np.mean(np.square(root), keepdims=True))
+    rows, _ = diffusion_entries(noise, x.shape[1])
+    return jnp.asarray(root[rows])
+
+
+def build_graph(settings: Settings, transitions: Transitions, units: Units) -> Graph:
+    """The graph of these settings, in standardised units, without points for its features yet."""
+    d = transitions.x.shape[1]
+    unit = diffusion_unit(transitions, settings.noise)
+    rows, columns = diffusion_entries(settings.noise, d)
+    level = None if settings.link == "identity" else jnp.ones(len(set(rows[rows == columns])))
+    noise_unit = np.mean(np.square(transitions.y), axis=0)
+    noise = DEFAULT_NOISE
+    if settings.noise_variance is not None:
+        noise, noise_unit = settings.noise_variance, 1.0 / np.square(units.scale)
+    return Graph(
+        drift=_drift(settings, transitions, units),
+        diffusion=_diffusion(settings, unit, units),
+        unit=unit,
+        level=level,
+        noise=jnp.asarray(noise, float),
+        noise_unit=jnp.asarray(noise_unit),
+        link=settings.link,
+        structure=settings.noise,
+        law=LAWS[settings.transition],
+    )
+
+
+def _drift(settings: Settings, transitions: Transitions, units: Units) -> UnknownFunction:
+    """By default as large as an Ornstein–Uhlenbeck process's own drift, σ²/(2 sd(x))."""
+    d = transitions.x.shape[1]
+    if settings.drift is None:
+        rate = jnp.square(diffusion_unit(transitions, "diagonal")) / 2
+        return UnknownFunction(stacked(default_drift_kernel(d), d), rate, jnp.zeros(d), jnp.ones(d))
+    check_kernel(settings.drift, "drift", d)
+    amplitude = jnp.asarray(units.time / units.scale)
+    return UnknownFunction(stacked(settings.drift, d), amplitude, jnp.asarray(units.location), jnp.asarray(units.scale))
+
+
+def _diffusion(settings: Settings, unit: Float[Array, " entries"], units: Units) -> UnknownFunction:
+    """A given kernel is that of σ in the data's units; under the exp link, that of ln σ."""
+    d, entries = len(units.scale), len(unit)
+    if settings.diffusion is None:
+        kernel = stacked(default_diffusion_kernel(d), entries)
+        return UnknownFunction(kernel, jnp.ones(entries), jnp.zeros(d), jnp.ones(d))
+    check_kernel(settings.diffusion, "diffusion", d)
+    rows, columns = diffusion_entries(settings.noise, d)
+    amplitude = 1.0 / in_data_units(unit, rows, units)
+    if settings.link == "exp":
+        amplitude = jnp.where(rows == columns, 1.0, amplitude)
+    kernel = stacked(settings.diffusion, entries)
+    return UnknownFunction(kernel, amplitude, jnp.asarray(units.location), jnp.asarray(units.scale))
+
+
+def in_data_units(entries: Float[Array, " entries"], rows: np.ndarray, units: Units) -> Float[Array, " entries"]:
+    """Entries of σ, standing in these rows, in the data's units."""
+    return entries * units.scale[rows] / np.sqrt(units.time)

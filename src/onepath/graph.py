@@ -1,0 +1,128 @@
+"""The computational graph: unknown functions, links and a transition law turn a state into a Gaussian increment."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from tinygp.kernels import Kernel
+
+from onepath.features import UnknownFunction
+from onepath.transition import Law
+
+
+class Link(NamedTuple):
+    """How an unconstrained function becomes a diffusion, and back."""
+
+    forward: Callable[[Array], Array]
+    inverse: Callable[[Array], Array]
+
+
+LINKS = {
+    "softplus": Link(jax.nn.softplus, lambda value: value + jnp.log(-jnp.expm1(-value))),
+    "exp": Link(jnp.exp, jnp.log),
+    "identity": Link(lambda value: value, lambda value: value),
+}
+
+NOISES = ("diagonal", "isotropic", "full")
+
+
+def diffusion_entries(noise: str, dimension: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the diffusion matrix that are unknown functions; positive (diagonal) entries first."""
+    diagonal = np.arange(1 if noise == "isotropic" else dimension)
+    rows, columns = np.tril_indices(dimension, -1) if noise == "full" else (diagonal[:0], diagonal[:0])
+    return np.concatenate([diagonal, rows]), np.concatenate([diagonal, columns])
+
+
+class Parameters(eqx.Module):
+    """θ: everything that is learned from the data besides the functions."""
+
+    drift: Kernel
+    diffusion: Kernel
+    level: Float[Array, " positive"] | None
+    noise: Float[Array, ""]
+
+
+class Graph(eqx.Module):
+    """X → (f, σ) → Y = f Δt + σ √Δt ξ + ε, with f and σ unknown (paper, eq. 4), for one transition law.
+
+    An entry of σ is unit_o · link(offset_o + g_o(x)); off-diagonal entries have no link. `level` is the link of the
+    offset: an entry's value where g = 0, in units of `unit`. The identity link has none. ε has variance
+    noise · noise_unit in each dimension.
+    """
+
+    drift: UnknownFunction
+    diffusion: UnknownFunction
+    unit: Float[Array, " entries"]
+    level: Float[Array, " positive"] | None
+    noise: Float[Array, ""]
+    noise_unit: Float[Array, " d"]
+    link: str = eqx.field(static=True)
+    structure: str = eqx.field(static=True)
+    law: Law = eqx.field(static=True)
+
+    @property
+    def dimension(self) -> int:
+        return self.drift.outputs
+
+    @property
+    def parameters(self) -> Parameters:
+        return Parameters(self.drift.kernel, self.diffusion.kernel, self.level, self.noise)
+
+    def with_parameters(self, parameters: Parameters) -> "Graph":
+        return replace(
+            self,
+            drift=replace(self.drift, kernel=parameters.drift),
+            diffusion=replace(self.diffusion, kernel=parameters.diffusion),
+            level=parameters.level,
+            noise=parameters.noise,
+        )
+
+    def features(self, u: Float[Array, "n d"]) -> Float[Array, "n functions p"]:
+        """Features of all unknown functions, drift first, padded to the same number of weights."""
+        parts = [self.drift.features(u), self.diffusion.features(u)]
+        most = max(part.shape[2] for part in parts)
+        return jnp.concatenate([jnp.pad(part, ((0, 0), (0, 0), (0, most - part.shape[2]))) for part in parts], axis=1)
+
+    def prior_variance(self, u: Float[Array, "n d"]) -> Float[Array, "n functions"]:
+        return jnp.concatenate([self.drift.prior_variance(u), self.diffusion.prior_variance(u)], axis=1)
+
+    def prior_covariance(self, u: Float[Array, "n d"]) -> Float[Array, "functions n n"]:
+        return jnp.concatenate([self.drift.prior_covariance(u), self.diffusion.prior_covariance(u)], axis=0)
+
+    @property
+    def offset(self) -> Float[Array, " entries"]:
+        """What is added to every g before the link; 0 off the diagonal and for the identity link."""
+        if self.level is None:
+            return jnp.zeros_like(self.unit)
+        return jnp.zeros_like(self.unit).at[: self.positive].set(LINKS[self.link].inverse(self.level))
+
+    @property
+    def positive(self) -> int:
+        """How many entries of σ, the first ones, go through the link."""
+        return 1 if self.structure == "isotropic" else self.dimension
+
+    def entries(self, latent: Float[Array, "*batch entries"]) -> Float[Array, "*batch entries"]:
+        """The unknown entries of σ from their unconstrained functions g; increasing in each of them."""
+        shifted = self.offset + latent
+        linked = LINKS[self.link].forward(shifted[..., : self.positive])
+        return self.unit * jnp.concatenate([linked, shifted[..., self.positive :]], axis=-1)
+
+    def matrix(self, entries: Float[Array, "*batch entries"]) -> Float[Array, "*batch d d"]:
+        """σ: diagonal, isotropic or lower triangular."""
+        d = self.dimension
+        if self.structure == "isotropic":
+            return entries[..., :, None] * jnp.eye(d)
+        return jnp.zeros((*entries.shape[:-1], d, d)).at[..., *diffusion_entries(self.structure, d)].set(entries)
+
+    def gaussian(
+        self, latent: Float[Array, " functions"], dt: Float[Array, ""]
+    ) -> tuple[Float[Array, " d"], Float[Array, "d d"]]:
+        """Mean and covariance of the increment, given the values of all unknown functions at one point."""
+        d = self.dimension
+        mean, covariance = self.law(latent[:d], self.matrix(self.entries(latent[d:])), dt)
+        return mean, covariance + self.noise * jnp.diag(self.noise_unit)

@@ -1,0 +1,364 @@
+"""SDE: the estimator that people use."""
+
+import time
+from typing import Any, Self
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+from jax.scipy.special import ndtri
+from scipy.stats import qmc
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from onepath.build import Settings, build_graph, in_data_units
+from onepath.completion import (
+    SOLVERS,
+    Completion,
+    Solver,
+    complete,
+    objective_of,
+    quadratic_variation_start,
+    smoothed_diffusion,
+)
+from onepath.features import with_bases
+from onepath.graph import LINKS, NOISES, Graph, diffusion_entries
+from onepath.kernels import learnable, pack, parameter_names
+from onepath.linalg import double_precision
+from onepath.posterior import Posterior, posterior_of
+from onepath.summary import summarise
+from onepath.trajectory import Trajectory, read_trajectory
+from onepath.transition import LAWS
+from onepath.transitions import Cells, Transitions, cells_of, transitions_of, units_of
+
+Array = npt.NDArray[np.float64]
+
+MOST_CELLS = {1: 512, 2: 2048}
+"""Cells that transitions are merged into, by dimension; above two dimensions as in two."""
+
+PREDICTIVE_DRAWS = 128
+"""Points of the quasi-random average over drift and diffusion in a predictive density."""
+
+CHUNKS = (64, 512)
+"""Sizes of the chunks in which points are evaluated."""
+
+START_SMOOTHING = 0.01
+"""γ of the paper's initial condition where no smoothing is asked for, in units of the diffusion's mean square."""
+
+
+class SDE(BaseEstimator):
+    """dX = f(X) dt + σ(X) dW, learned from one observed trajectory.
+
+    Parameters
+    ----------
+    drift, diffusion : tinygp kernel or None
+        Priors of f and of σ before its link, in the data's own units. None is the default prior, which takes its units
+        from the data.
+    noise : "diagonal", "isotropic" or "full"
+        Which entries of σ are unknown; "full" is lower triangular with positive diagonal.
+    link : "softplus", "exp" or "identity"
+        What keeps σ positive. "identity" is the paper's choice, and leaves its sign open.
+    transition : "euler"
+        The law of an increment.
+    solver : "fisher", "newton" or "gradient"
+        How the graph is completed; the last two are the paper's.
+    learn : None
+        Kernels are used as given.
+    noise_variance : float or None
+        λ, the variance of what the transition law leaves unexplained, in squared units of the data. None is a
+        thousandth of an increment's mean square.
+    smoothing : float
+        γ, the paper's smoothing of the completed diffusion, in squared units of σ; 0 for none.
+    tolerance : float
+        Largest residual variance of the features, relative to the prior's; 0 for the exact Gaussian process on all
+        cells.
+    cells : int or None
+        Number of cells that transitions are merged into; None is 512 in one dimension and 2048 above.
+    random_state : int, numpy Generator or None
+        Seed of what is drawn while fitting.
+
+    Attributes
+    ----------
+    parameters_ : dict of all kernel parameters, the link's level and λ, by name
+    drift_kernel_, diffusion_kernel_ : the kernels, each parameter with a leading axis of outputs
+    noise_ : λ for each dimension, in squared units of the data
+    loss_ : J, the MAP loss in the data's units (half the paper's loss)
+    outcome_ : how completion ended, in words
+    graph_ : the computational graph
+    n_features_in_ : dimension of the state
+    """
+
+    def __init__(
+        self,
+        drift: Any = None,
+        diffusion: Any = None,
+        *,
+        noise: str = "diagonal",
+        link: str = "softplus",
+        transition: str = "euler",
+        solver: str = "fisher",
+        learn: str | None = None,
+        noise_variance: float | None = None,
+        smoothing: float = 0.0,
+        tolerance: float = 1e-6,
+        cells: int | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.drift_kernel = drift
+        self.diffusion_kernel = diffusion
+        self.noise = noise
+        self.link = link
+        self.transition = transition
+        self.solver = solver
+        self.learn = learn
+        self.noise_variance = noise_variance
+        self.smoothing = smoothing
+        self.tolerance = tolerance
+        self.cells = cells
+        self.random_state = random_state
+
+    # `drift` and `diffusion` name both a parameter and a method, so the parameters are kept under other names.
+    _KEPT_AS = {"drift": "drift_kernel", "diffusion": "diffusion_kernel"}  # noqa: RUF012
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 (scikit-learn's signature)
+        """The constructor's parameters by name."""
+        return {name: getattr(self, self._KEPT_AS.get(name, name)) for name in self._get_param_names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set some of the constructor's parameters."""
+        for name, value in params.items():
+            if name not in self._get_param_names():
+                raise ValueError(f"SDE has no parameter {name!r}. Its parameters are {self._get_param_names()}.")
+            setattr(self, self._KEPT_AS.get(name, name), value)
+        return self
+
+    @double_precision
+    def fit(
+        self, x: Any, *, t: Any = None, dt: float | None = None, unit: str | None = None, gap: float = 10.0
+    ) -> Self:
+        """Learn drift and diffusion.
+
+        Parameters
+        ----------
+        x : array (n,) or (n, d), pandas Series or DataFrame, or a list of such
+            The trajectory, or several. Rows with NaN are missing.
+        t, dt : times of the rows, or the step between them
+            Exactly one of them; pandas objects indexed by time need neither.
+        unit : str, optional
+            The time unit that rates are reported in; with dates, one of second, minute, hour, day, week, month, year.
+        gap : float
+            Steps longer than this many median steps are recording gaps, not transitions.
+        """
+        self._check_settings()
+        begun = time.perf_counter()
+        trajectory = read_trajectory(x, t=t, dt=dt, unit=unit, gap=gap)
+        transitions = transitions_of(trajectory)
+        units = units_of(transitions, common=self.noise == "isotropic")
+        standardised = units.standardised(transitions)
+        most = self.cells or MOST_CELLS[min(trajectory.dimension, 2)]
+        cells = Cells(*map(jnp.asarray, cells_of(standardised, most)))
+        graph = build_graph(self._settings(), standardised, units)
+        graph = eqx.tree_at(
+            lambda graph: (graph.drift, graph.diffusion),
+            graph,
+            tuple(with_bases(f, cells.x, cells.counts > 0, self.tolerance) for f in (graph.drift, graph.diffusion)),
+        )
+        rows, _ = diffusion_entries(self.noise, trajectory.dimension)
+        smoothing = self.smoothing / jnp.square(in_data_units(graph.unit, rows, units))
+        completion, posterior = _complete(
+            graph,
+            cells,
+            SOLVERS[self.solver],
+            smoothing if self.smoothing else None,
+            self.link == "identity" or self.solver != "fisher",
+        )
+        self._keep(trajectory, transitions, completion, posterior, units)
+        self.seconds_ = time.perf_counter() - begun
+        return self
+
+    def _settings(self) -> Settings:
+        return Settings(
+            self.drift_kernel, self.diffusion_kernel, self.noise, self.link, self.transition, self.noise_variance
+        )
+
+    def _check_settings(self) -> None:
+        """Refuse settings that mean nothing, before any work."""
+        for name, known in (("noise", NOISES), ("link", LINKS), ("transition", LAWS), ("solver", SOLVERS)):
+            if getattr(self, name) not in tuple(known):
+                choices = ", ".join(map(repr, known))
+                raise ValueError(f"{name}={getattr(self, name)!r} is not known. Choose one of {choices}.")
+        if self.learn is not None:
+            raise ValueError(f"learn={self.learn!r} is not known. Choose None: kernels are used as given.")
+        for name in ("noise_variance", "smoothing", "tolerance"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int | float | np.number) and 0 <= value < np.inf):
+                raise ValueError(f"{name}={value!r} cannot be used: it must be a finite number, not negative.")
+        if self.cells is not None and not (isinstance(self.cells, int | np.integer) and self.cells >= 16):
+            raise ValueError(f"cells={self.cells!r} cannot be used: give a whole number of at least 16, or None.")
+
+    def _keep(
+        self,
+        trajectory: Trajectory,
+        transitions: Transitions,
+        completion: Completion,
+        posterior: Posterior,
+        units: Any,
+    ) -> None:
+        graph = posterior.graph
+        which = learnable(graph.parameters)
+        values = np.exp(np.asarray(pack(graph.parameters, which)))
+        self.trajectory_ = trajectory
+        self.transitions_ = transitions
+        self.units_ = units
+        self.posterior_ = posterior
+        self.graph_ = graph
+        self.parameters_ = dict(zip(parameter_names(graph.parameters, which), values.tolist(), strict=True))
+        self.drift_kernel_ = graph.drift.kernel
+        self.diffusion_kernel_ = graph.diffusion.kernel
+        self.noise_ = np.asarray(graph.noise * graph.noise_unit) * np.square(units.scale)
+        self.loss_ = float(completion.loss) + len(transitions.dt) * float(np.sum(np.log(units.scale)))
+        self.outcome_ = completion.outcome
+        self.n_features_in_ = trajectory.dimension
+
+    def drift(self, x: Any) -> Array:
+        """Posterior mean of the drift: (n,) in one dimension, (n, d) above."""
+        mean, _ = self._moments(x)
+        return self._drift_out(mean[:, : self.n_features_in_])
+
+    def diffusion(self, x: Any) -> Array:
+        """Posterior median of the diffusion: (n,) in one dimension, lower triangular (n, d, d) above."""
+        mean, _ = self._moments(x)
+        return self._diffusion_out(mean[:, self.n_features_in_ :])
+
+    def drift_band(self, x: Any, level: float = 0.9) -> tuple[Array, Array]:
+        """Lower and upper end of the central interval that holds the drift with this probability, point by point."""
+        d, width = self.n_features_in_, _half_width(level)
+        mean, deviation = self._moments(x)
+        mean, reach = mean[:, :d], width * deviation[:, :d]
+        return self._drift_out(mean - reach), self._drift_out(mean + reach)
+
+    def diffusion_band(self, x: Any, level: float = 0.9) -> tuple[Array, Array]:
+        """The same for every entry of the diffusion: quantiles pushed through the link."""
+        d, width = self.n_features_in_, _half_width(level)
+        mean, deviation = self._moments(x)
+        mean, reach = mean[:, d:], width * deviation[:, d:]
+        return self._diffusion_out(mean - reach), self._diffusion_out(mean + reach)
+
+    @double_precision
+    def functions(
+        self, x: Any, draws: int = 100, random_state: int | np.random.Generator | None = None
+    ) -> tuple[Array, Array]:
+        """Drift and diffusion drawn together from the posterior: a leading axis of draws before the usual shapes."""
+        u, rng, posterior = self._standardised(x), np.random.default_rng(random_state), self.posterior_
+        n, (functions, p) = len(u), posterior.weights.shape
+        normals = rng.standard_normal((draws, functions * p))
+        untouched = rng.standard_normal((draws, functions, n))
+        latent = np.asarray(_draws(posterior, u, normals, untouched)).reshape(draws * n, functions)
+        d = self.n_features_in_
+        drift, diffusion = self._drift_out(latent[:, :d]), self._diffusion_out(latent[:, d:])
+        return drift.reshape(draws, n, *drift.shape[1:]), diffusion.reshape(draws, n, *diffusion.shape[1:])
+
+    @double_precision
+    def score(
+        self, x: Any, *, t: Any = None, dt: float | None = None, unit: str | None = None, gap: float = 10.0
+    ) -> float:
+        """Mean log predictive density of a transition of another trajectory, in the data's units; higher is better."""
+        check_is_fitted(self)
+        trajectory = read_trajectory(x, t=t, dt=dt, unit=unit or self.trajectory_.unit, gap=gap)
+        if trajectory.dimension != self.n_features_in_:
+            raise ValueError(f"The model has {self.n_features_in_} dimensions, the new data {trajectory.dimension}.")
+        transitions = self.units_.standardised(transitions_of(trajectory))
+        mean, covariance = _in_chunks(_predictive, self.posterior_, transitions.x, transitions.dt)
+        lower = np.linalg.cholesky(covariance)
+        residual = np.linalg.solve(lower, (transitions.y - mean)[:, :, None])
+        volume = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1) + np.log(self.units_.scale).sum()
+        constant = 0.5 * self.n_features_in_ * np.log(2 * np.pi)
+        return float(np.mean(-0.5 * np.square(residual).sum(axis=(1, 2)) - volume - constant))
+
+    def summary(self) -> str:
+        """What was observed, what was learned, and how it ended."""
+        check_is_fitted(self)
+        return summarise(self)
+
+    def _standardised(self, x: Any) -> Array:
+        """Points (n, d) in standardised units."""
+        check_is_fitted(self)
+        d = self.n_features_in_
+        points = np.asarray(x, float)
+        if points.ndim < 2 and d == 1:
+            points = points.reshape(-1, 1)
+        if points.ndim != 2 or points.shape[1] != d:
+            wanted = "(n,) or (n, 1)" if d == 1 else f"(n, {d})"
+            raise ValueError(f"Points must be an array of shape {wanted} for this model; got {np.shape(x)}.")
+        if len(points) == 0:
+            raise ValueError("No points were given; pass at least one.")
+        if not np.all(np.isfinite(points)):
+            raise ValueError("Points must be finite; some are NaN or infinite.")
+        return (points - self.units_.location) / self.units_.scale
+
+    @double_precision
+    def _moments(self, x: Any) -> tuple[Array, Array]:
+        """Mean and standard deviation of all unknown functions, standardised and before the link."""
+        mean, variance = _in_chunks(_marginals, self.posterior_, self._standardised(x))
+        return mean, np.sqrt(variance)
+
+    def _drift_out(self, drift: Array) -> Array:
+        out = drift * self.units_.scale / self.units_.time
+        return out[:, 0] if self.n_features_in_ == 1 else out
+
+    @double_precision
+    def _diffusion_out(self, latent: Array) -> Array:
+        graph: Graph = self.graph_
+        matrix = np.asarray(graph.matrix(graph.entries(jnp.asarray(latent))))
+        out = matrix * self.units_.scale[:, None] / np.sqrt(self.units_.time)
+        return out[:, 0, 0] if self.n_features_in_ == 1 else out
+
+
+@eqx.filter_jit
+def _complete(
+    graph: Graph, cells: Cells, solver: Solver, smoothing: Any, from_variation: bool
+) -> tuple[Completion, Posterior]:
+    objective = objective_of(graph, cells)
+    start = jnp.zeros(objective.phi.shape[1:])
+    if from_variation:
+        start_smoothing = jnp.full_like(graph.unit, START_SMOOTHING) if smoothing is None else smoothing
+        start = quadratic_variation_start(objective, start_smoothing)
+    completion = complete(objective, solver, start)
+    weights = completion.weights if smoothing is None else smoothed_diffusion(objective, completion.weights, smoothing)
+    return completion, posterior_of(objective, weights)
+
+
+@eqx.filter_jit
+def _marginals(posterior: Posterior, u: Any) -> tuple[Any, Any]:
+    mean, covariance = posterior.moments(u)
+    return mean, jnp.diagonal(covariance, axis1=1, axis2=2)
+
+
+@eqx.filter_jit
+def _draws(posterior: Posterior, u: Any, normals: Any, untouched: Any) -> Any:
+    return posterior.draws(u, normals, untouched)
+
+
+@eqx.filter_jit
+def _predictive(posterior: Posterior, u: Any, dt: Any) -> tuple[Any, Any]:
+    uniform = qmc.Sobol(posterior.weights.shape[0], scramble=True, rng=0).random(PREDICTIVE_DRAWS)
+    return posterior.predictive(u, dt, ndtri(jnp.asarray(uniform)))
+
+
+def _in_chunks(function: Any, posterior: Posterior, *rows: Array) -> tuple[Array, ...]:
+    """Evaluate on chunks of two sizes only, so that compiled code serves every grid and memory stays small."""
+    n = len(rows[0])
+    size = CHUNKS[0] if n <= CHUNKS[0] else CHUNKS[1]
+    parts = []
+    for begin in range(0, n, size):
+        chunk = [part[begin : begin + size] for part in rows]
+        padded = [np.concatenate([part, np.repeat(part[:1], size - len(part), axis=0)]) for part in chunk]
+        parts.append([np.asarray(value)[: len(chunk[0])] for value in function(posterior, *padded)])
+    return tuple(np.concatenate(values) for values in zip(*parts, strict=True))
+
+
+def _half_width(level: float) -> float:
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level={level!r} cannot be used: it is a probability, between 0 and 1.")
+    return float(ndtri(0.5 + level / 2))

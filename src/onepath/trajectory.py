@@ -1,0 +1,300 @@
+"""The door: arrays, pandas and lists of them become one immutable `Trajectory`; what cannot be used is refused here."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+LEAST_TRANSITIONS = 10  # per dimension
+
+YEAR = 365.25 * 86400
+SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800, "month": YEAR / 12, "year": YEAR}
+SHORT_UNITS = {"s": "second", "min": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}
+UNITS = {name: name for name in SECONDS} | {name + "s": name for name in SECONDS} | SHORT_UNITS
+
+REAL = "iuf"  # NumPy's letters for the kinds of real numbers, and below for other kinds
+KINDS = {"b": "booleans", "c": "complex numbers", "O": "objects", "U": "text", "M": "dates", "m": "durations"}
+CURES = {
+    "b": "two states are no diffusion, but if 0 and 1 were measured, pass x.astype(float)",
+    "c": "pass two real columns, np.stack([z.real, z.imag], axis=1)",
+    "M": "pass times as t=",
+}
+ACCEPTED = "pass an array of shape (n,) or (n, d), a list of numbers, a pandas Series or DataFrame, or a list of arrays"
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """What was observed: rows in time order, records one after another."""
+
+    x: np.ndarray  # (n, d), rows with NaN are missing
+    t: np.ndarray  # (n,), in `unit`, from the start of record 0 or as given
+    record: np.ndarray  # (n,), which of the trajectories handed in a row belongs to
+    step: np.ndarray  # (m,), rows i such that i -> i + 1 is a transition
+    gaps: int  # steps between observed rows, left out as recording gaps
+    missing: int  # rows with a missing value
+    names: tuple[str, ...]  # one per dimension
+    unit: str | None  # the time unit that rates are per
+
+    @property
+    def dimension(self) -> int:
+        return self.x.shape[1]
+
+    @property
+    def transitions(self) -> int:
+        return len(self.step)
+
+
+class Table(NamedTuple):
+    """One trajectory handed in, and what pandas knows of it."""
+
+    what: str  # its name in messages
+    values: np.ndarray  # (n, d)
+    names: tuple[str, ...] | None = None
+    index: Any = None
+
+
+def read_trajectory(
+    x: Any, *, t: Any = None, dt: float | None = None, unit: str | None = None, gap: float = 10.0
+) -> Trajectory:
+    """Check what the user hands in, once, and return it in the one form the package works with.
+
+    Times come from `t`, from the constant step `dt`, or from the dates in a pandas index. Steps longer than `gap` times
+    the median step are left out as recording gaps, and no transition bridges a missing row.
+    """
+    pieces, several = _split(x)
+    _check_options(t, dt, unit, gap)
+    tables = [_read_table(piece, f"x[{i}]" if several else "x") for i, piece in enumerate(pieces)]
+    names = _common_names(tables)
+    ts = _split_times(t, len(tables), several)
+    times, unit = _in_unit([_read_clock(table, ti, dt) for table, ti in zip(tables, ts, strict=True)], unit)
+
+    values = np.concatenate([table.values for table in tables])
+    time = np.concatenate(times)
+    record = np.repeat(np.arange(len(tables)), [len(table.values) for table in tables])
+    observed = ~np.isnan(values).any(axis=1)
+
+    length = np.diff(time)
+    within = record[1:] == record[:-1]
+    whole = within & observed[1:] & observed[:-1]
+    median = _median(length[within])
+    too_long = whole & (length > gap * median)
+    step = np.flatnonzero(whole & ~too_long)
+    gaps = int(too_long.sum())
+
+    _check_enough(values, step, names, f"{np.sum(within & ~whole)} touch a missing row, {gaps} are recording gaps")
+    if gaps:
+        warnings.warn(
+            f"{gaps} of {whole.sum()} steps are longer than {gap:g} times the median step ({median:.4g}) and were left "
+            "out as recording gaps; pass gap= to change this",
+            stacklevel=3,  # past the method that opens the door
+        )
+    for array in (values, time, record, step):
+        array.flags.writeable = False
+    return Trajectory(values, time, record, step, gaps, int(np.sum(~observed)), names, unit)
+
+
+def _split(x: Any) -> tuple[list[Any], bool]:
+    """The trajectories in `x`, and whether it is a list of several."""
+    if hasattr(x, "__array__"):
+        return [x], False
+    if not isinstance(x, list | tuple):
+        raise TypeError(f"x is of type {type(x).__name__}, which is no array: {ACCEPTED}")
+    is_array = [hasattr(item, "__array__") and np.ndim(item) > 0 for item in x]
+    if not any(is_array):
+        return [x], False
+    if not all(is_array):
+        odd = is_array.index(False)
+        raise TypeError(f"x mixes arrays with others, x[{odd}] being of type {type(x[odd]).__name__}: {ACCEPTED}")
+    shapes = {np.shape(item) for item in x}
+    if len(shapes) == 1 and len(shape := shapes.pop()) == 1 and shape[0] < 10:
+        raise ValueError(
+            f"x lists {len(x)} arrays of length {shape[0]}, which is ambiguous: pass np.stack(x) if each is a state of "
+            "one trajectory, and arrays of shape (n, 1) if each is a trajectory"
+        )
+    return list(x), True
+
+
+def _check_options(t: Any, dt: Any, unit: Any, gap: Any) -> None:
+    if t is not None and dt is not None:
+        raise ValueError("t and dt were both given and may disagree: pass t for uneven times, dt for a constant step")
+    if dt is not None and not 0 < _scalar(dt, "dt") < np.inf:
+        raise ValueError(f"dt is {dt}, but time moves forward by finite steps: pass dt > 0")
+    if unit is not None and not isinstance(unit, str):
+        raise TypeError(f"unit is of type {type(unit).__name__}, but it names a unit of time: pass text such as 'day'")
+    if not _scalar(gap, "gap") > 1:
+        raise ValueError(f"gap is {gap}, which would leave out ordinary steps: pass a factor > 1, np.inf to keep all")
+
+
+def _scalar(value: Any, what: str) -> float:
+    array = np.asarray(value)
+    if array.ndim > 0 or array.dtype.kind not in REAL:
+        raise TypeError(f"{what} is of type {type(value).__name__}, but the same for all steps: pass one number")
+    return float(array)
+
+
+def _from_pandas(data: Any) -> bool:
+    return type(data).__module__.startswith("pandas")
+
+
+def _read_table(data: Any, what: str) -> Table:
+    """One trajectory as float64 of shape (n, d), its values checked."""
+    table = _read_pandas(data, what) if _from_pandas(data) else Table(what, _read_numbers(data, what))
+    shape = table.values.shape
+    if len(shape) not in (1, 2):
+        raise ValueError(f"{what} has shape {shape}: pass (n,) or (n, d), and several trajectories as a list of those")
+    if 0 in shape:
+        raise ValueError(f"{what} is empty, of shape {shape}, so there is nothing to learn from: pass rows and columns")
+    infinite = np.isinf(table.values)
+    if infinite.any():
+        row = np.argwhere(infinite)[0, 0]
+        raise ValueError(f"{what} has {infinite.sum()} infinite values, the first in row {row}: pass NaN if missing")
+    return table._replace(values=table.values.reshape(shape[0], -1))
+
+
+def _read_pandas(data: Any, what: str) -> Table:
+    import pandas as pd
+
+    frame = data if isinstance(data, pd.DataFrame) else pd.Series(data).to_frame()
+    dtypes = zip(frame.columns, frame.dtypes, strict=True)
+    odd = ", ".join(f"{name} ({dtype})" for name, dtype in dtypes if dtype.kind not in REAL)
+    if odd:
+        raise TypeError(f"{what} has columns that are not real numbers: {odd}. Leave them out, pass times as t=")
+    names = None if isinstance(frame.columns, pd.RangeIndex) else tuple(str(name) for name in frame.columns)
+    return Table(what, frame.to_numpy(dtype=float, na_value=np.nan), names, frame.index)
+
+
+def _read_array(data: Any, what: str) -> np.ndarray:
+    try:
+        return np.asarray(data)
+    except ValueError as error:
+        raise ValueError(f"{what} makes no array ({error}): pass rows of equal length") from error
+
+
+def _read_numbers(data: Any, what: str) -> np.ndarray:
+    array = _read_array(data, what)
+    if array.dtype.kind not in REAL:
+        got = KINDS.get(array.dtype.kind, array.dtype)
+        cure = CURES.get(array.dtype.kind, "convert with np.asarray(x, dtype=float), missing values as NaN")
+        raise TypeError(f"{what} holds {got}, but a diffusion moves among real numbers: {cure}")
+    numbers = array.astype(float, copy=False)
+    return np.where(np.ma.getmaskarray(data), np.nan, numbers) if np.ma.isMaskedArray(data) else numbers
+
+
+def _common_names(tables: list[Table]) -> tuple[str, ...]:
+    """One name per dimension, after checking that all trajectories have the same dimensions."""
+    n, d = sum(len(table.values) for table in tables), tables[0].values.shape[1]
+    for table in tables:
+        if (other := table.values.shape[1]) != d:
+            raise ValueError(f"x[0] has {d} columns but {table.what} has {other}: pass the same dimensions in each")
+    if d > 1 and d >= n:
+        raise ValueError(f"x has {d} columns but {n} rows, and rows are times: it is probably transposed, pass x.T")
+    given = list(dict.fromkeys(table.names for table in tables if table.names is not None))
+    if d > 1 and len(given) > 1:
+        raise ValueError(f"columns are named {given[0]} here but {given[1]} there: rename or reorder them to agree")
+    if len(given) == 1:
+        return given[0]
+    return ("x",) if d == 1 else tuple(f"x{i}" for i in range(d))
+
+
+def _split_times(t: Any, count: int, several: bool) -> list[Any]:
+    """What was given as `t`, one entry per trajectory."""
+    if t is None or not several:
+        return [t] * count
+    if not isinstance(t, list | tuple):
+        raise TypeError(f"x is a list but t is of type {type(t).__name__}: pass a list of times, one per trajectory")
+    if len(t) != count:
+        raise ValueError(f"x lists {count} trajectories but t lists {len(t)}: pass a list of times, one for each")
+    return list(t)
+
+
+def _read_clock(table: Table, t: Any, dt: float | None) -> np.ndarray:
+    """Times of one trajectory, increasing: float64, datetime64 or timedelta64."""
+    n = len(table.values)
+    if dt is not None:
+        return _scalar(dt, "dt") * np.arange(n)
+    if t is not None:
+        return _read_times(t, n, "t" + table.what[1:])
+    if table.index is None:
+        raise ValueError(f"{table.what} comes without times: pass dt= for a constant step or t= with one time per row")
+    times = _pandas_times(table.index)
+    if times.dtype.kind not in "Mm":
+        cure = "series.index" if times.dtype.kind in REAL else "pd.to_datetime(series.index)"
+        raise ValueError(f"{table.what} has an index of {table.index.dtype}: pass t={cure} if it is the time, else dt=")
+    return _read_times(times, n, f"{table.what}.index")
+
+
+def _read_times(t: Any, n: int, what: str) -> np.ndarray:
+    times = _pandas_times(t) if _from_pandas(t) and np.ndim(t) == 1 else _read_array(t, what)
+    if times.shape != (n,):
+        raise ValueError(f"{what} has shape {times.shape} but x has {n} rows: pass one time per row, shape ({n},)")
+    kind = times.dtype.kind
+    if kind in "Mm":
+        calendar = np.datetime_data(times.dtype)[0] in "YM"  # which count no fixed number of seconds
+        times = times.astype(f"{kind}8[s]") if calendar else times
+    elif kind in REAL:
+        times = _read_numbers(t if np.ma.isMaskedArray(t) else times, what)
+    else:
+        got = KINDS.get(kind, times.dtype)
+        raise TypeError(f"{what} holds {got}, no measure of time: pass numbers or dates (pd.to_datetime reads text)")
+    _check_increasing(times, what)
+    return times
+
+
+def _pandas_times(times: Any) -> np.ndarray:
+    """NumPy times of a pandas index or column: time zones become UTC, periods their start."""
+    import pandas as pd
+
+    index = pd.Index(times)
+    if isinstance(index, pd.PeriodIndex):
+        index = index.to_timestamp()
+    if isinstance(index, pd.DatetimeIndex) and index.tz is not None:
+        index = index.tz_convert(None)
+    return index.to_numpy(dtype=float, na_value=np.nan) if index.dtype.kind in REAL else index.to_numpy()
+
+
+def _check_increasing(times: np.ndarray, what: str) -> None:
+    step_back, step_none = np.r_[False, times[1:] < times[:-1]], np.r_[False, times[1:] == times[:-1]]
+    faults = [
+        (~np.isfinite(times), "are missing or infinite", "drop those rows or mend their times"),
+        (step_back, "are unsorted (earlier than the row before)", "sort x and t by np.argsort(t)"),
+        (step_none, "are repeated", "keep one row per time"),
+    ]
+    for wrong, fault, cure in faults:
+        if wrong.any():
+            row = wrong.argmax()
+            raise ValueError(f"{what} has {wrong.sum()} times that {fault}, first in row {row} ({times[row]}): {cure}")
+
+
+def _in_unit(clocks: list[np.ndarray], unit: str | None) -> tuple[list[np.ndarray], str | None]:
+    """Times as numbers: plain numbers as they are, dates in `unit` since the first row of the first trajectory."""
+    kinds = {KINDS.get(clock.dtype.kind, "numbers") for clock in clocks}
+    if len(kinds) > 1:
+        raise TypeError(f"times are both {' and '.join(sorted(kinds))}, which share no clock: pass one kind for all")
+    if kinds == {"numbers"}:
+        return clocks, unit
+    if unit is not None and unit.lower() not in UNITS:
+        raise ValueError(f"unit {unit!r} is none that dates can be counted in: pass one of {', '.join(SECONDS)}")
+    seconds = [(clock - clocks[0][0]) / np.timedelta64(1, "s") for clock in clocks]
+    if unit is None:  # the longest unit within the usual step, with 5% to spare for uneven months and years
+        usual = 1.05 * _median(np.concatenate([np.diff(since) for since in seconds]))
+        unit = max((name for name in SECONDS if SECONDS[name] <= usual), key=SECONDS.__getitem__, default="second")
+    name = UNITS[unit.lower()]
+    return [since / SECONDS[name] for since in seconds], name
+
+
+def _median(lengths: np.ndarray) -> float:
+    return float(np.median(lengths)) if lengths.size else np.nan
+
+
+def _check_enough(x: np.ndarray, step: np.ndarray, names: tuple[str, ...], left_out: str) -> None:
+    """Refuse what no method can learn from: hardly any transitions, or a dimension that never moves."""
+    least = LEAST_TRANSITIONS * len(names)
+    if len(step) < least:
+        raise ValueError(
+            f"x has {len(step)} transitions (of the other steps, {left_out}), too few to tell drift from noise: pass "
+            f"at least {least}, {LEAST_TRANSITIONS} per dimension"
+        )
+    constant = [name for name, column in zip(names, x.T, strict=True) if np.all(column[step + 1] == column[step])]
+    if constant:
+        raise ValueError(f"{', '.join(constant)} is constant in all transitions, with nothing to learn: leave it out")
