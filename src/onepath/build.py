@@ -64,8 +64,9 @@ def _drift(settings: Settings, transitions: Transitions, units: Units) -> Unknow
     """By default as large as an Ornstein–Uhlenbeck process's own drift, σ²/(2 sd(x))."""
     d = transitions.x.shape[1]
     if settings.drift is None:
+        kernel = default_drift_kernel(*map(jnp.asarray, (transitions.x.min(axis=0), transitions.x.max(axis=0))))
         rate = jnp.square(diffusion_unit(transitions, "diagonal")) / 2
-        return UnknownFunction(stacked(default_drift_kernel(d), d), rate, jnp.zeros(d), jnp.ones(d))
+        return UnknownFunction(stacked(kernel, d), rate, jnp.zeros(d), jnp.ones(d))
     check_kernel(settings.drift, "drift", d)
     amplitude = jnp.asarray(units.time / units.scale)
     return UnknownFunction(stacked(settings.drift, d), amplitude, jnp.asarray(units.location), jnp.asarray(units.scale))

@@ -17,9 +17,6 @@ from tinygp.kernels import Kernel
 from onepath.kernels import output, terms
 from onepath.linalg import cholesky, forward_solve, pivots
 
-MOST_POINTS = {1: 512, 2: 128}
-"""Most points for one term, by dimension; above two dimensions as in two."""
-
 
 class Basis(eqx.Module):
     """The points Z of one term; unused ones are padding, whose features are zero."""
@@ -78,15 +75,15 @@ def _term_features(term: Kernel, basis: Basis, x: Float[Array, "n d"]) -> Float[
 
 
 def with_bases(
-    function: UnknownFunction, u: Float[Array, "n d"], usable: Bool[Array, " n"], tolerance: float
+    function: UnknownFunction, u: Float[Array, "n d"], usable: Bool[Array, " n"], tolerance: float, most: int
 ) -> UnknownFunction:
     """Choose points Z among `u` for every term of the kernel.
 
-    A tolerance of 0 takes all of them. Otherwise the largest residual variance is at most `tolerance` times the largest
-    prior variance, unless `MOST_POINTS` are reached first.
+    A tolerance of 0 takes all of them. Otherwise the largest residual variance is at most `tolerance` times the median
+    prior variance, unless there are `most` points first.
     """
     x = function.location + function.scale * u
-    most = min(MOST_POINTS[min(x.shape[1], 2)], x.shape[0])
+    most = min(most, x.shape[0])
     bases = []
     for term in terms(function.kernel):
         if tolerance == 0.0:
@@ -100,8 +97,8 @@ def with_bases(
 
 
 def _room(rank: int) -> int:
-    """Ranks are padded to few sizes, so that the next series finds its code compiled: 4, 12, 24, 64, 128, 256 ..."""
-    return next(size for size in (4, 12, 24, 64, *(2**k for k in range(7, 32))) if size >= rank)
+    """Ranks are padded to few sizes, so that the next series finds its code compiled: 4, 12, 32, 64, 128 ..."""
+    return next(size for size in (4, 12, 32, 64, *(2**k for k in range(7, 32))) if size >= rank)
 
 
 @eqx.filter_jit

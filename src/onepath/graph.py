@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from tinygp.kernels import Kernel
 
+from onepath.drawing import Arrow, Node, draw_graph
 from onepath.features import UnknownFunction
 from onepath.transition import Law
 
@@ -50,8 +51,8 @@ class Parameters(eqx.Module):
 class Graph(eqx.Module):
     """X → (f, σ) → Y = f Δt + σ √Δt ξ + ε, with f and σ unknown (paper, eq. 4), for one transition law.
 
-    An entry of σ is unit_o · link(offset_o + g_o(x)); off-diagonal entries have no link. `level` is the link of the
-    offset: an entry's value where g = 0, in units of `unit`. The identity link has none. ε has variance
+    An entry of σ is unit · link(offset + g(x)), g ~ GP(0, k); off-diagonal entries have no link. `level` is the link of
+    the offset: an entry's value where g = 0, in units of `unit`. The identity link has none. ε has variance
     noise · noise_unit in each dimension.
     """
 
@@ -95,11 +96,13 @@ class Graph(eqx.Module):
         return jnp.concatenate([self.drift.prior_covariance(u), self.diffusion.prior_covariance(u)], axis=0)
 
     @property
-    def offset(self) -> Float[Array, " entries"]:
-        """What is added to every g before the link; 0 off the diagonal and for the identity link."""
+    def offset(self) -> Float[Array, " functions"]:
+        """Prior means of the unknown functions: 0 but for the entries of σ that go through a link."""
+        functions = self.dimension + self.unit.shape[0]
         if self.level is None:
-            return jnp.zeros_like(self.unit)
-        return jnp.zeros_like(self.unit).at[: self.positive].set(LINKS[self.link].inverse(self.level))
+            return jnp.zeros(functions)
+        linked = slice(self.dimension, self.dimension + self.positive)
+        return jnp.zeros(functions).at[linked].set(LINKS[self.link].inverse(self.level))
 
     @property
     def positive(self) -> int:
@@ -107,10 +110,9 @@ class Graph(eqx.Module):
         return 1 if self.structure == "isotropic" else self.dimension
 
     def entries(self, latent: Float[Array, "*batch entries"]) -> Float[Array, "*batch entries"]:
-        """The unknown entries of σ from their unconstrained functions g; increasing in each of them."""
-        shifted = self.offset + latent
-        linked = LINKS[self.link].forward(shifted[..., : self.positive])
-        return self.unit * jnp.concatenate([linked, shifted[..., self.positive :]], axis=-1)
+        """The unknown entries of σ from their unconstrained functions; increasing in each of them."""
+        linked = LINKS[self.link].forward(latent[..., : self.positive])
+        return self.unit * jnp.concatenate([linked, latent[..., self.positive :]], axis=-1)
 
     def matrix(self, entries: Float[Array, "*batch entries"]) -> Float[Array, "*batch d d"]:
         """σ: diagonal, isotropic or lower triangular."""
@@ -126,3 +128,27 @@ class Graph(eqx.Module):
         d = self.dimension
         mean, covariance = self.law(latent[:d], self.matrix(self.entries(latent[d:])), dt)
         return mean, covariance + self.noise * jnp.diag(self.noise_unit)
+
+    def draw(self) -> str:
+        """The graph as an SVG document, laid out as in the paper (its section 2)."""
+        diffusion = "σ" if self.link == "identity" else f"σ, by {self.link}"
+        nodes = {
+            "ξ": Node(0, 0, "ξₙ", random=True),
+            "σξ": Node(0, 1, "σ̄ₙ √Δtₙ ξₙ"),
+            "∘σ": Node(1, 0),
+            "σ": Node(1, 1, "σ̄ₙ"),
+            "Δt": Node(2, 0, "Δtₙ"),
+            "X": Node(2, 1, "Xₙ"),
+            "Y": Node(2, 2, "Yₙ"),
+            "∘f": Node(3, 0),
+            "f": Node(3, 1, "f̄ₙ"),
+            "ε": Node(3, 2, "εₙ", random=True),
+            "fΔt": Node(4, 1, "f̄ₙ Δtₙ"),
+        }
+        unknown = [Arrow("X", "f", "f"), Arrow("X", "σ", diffusion)]
+        products = [("Δt", "∘f"), ("f", "∘f"), ("∘f", "fΔt"), ("Δt", "∘σ"), ("σ", "∘σ"), ("ξ", "∘σ"), ("∘σ", "σξ")]
+        sums = [("σξ", "Y"), ("fΔt", "Y"), ("ε", "Y")]
+        return draw_graph(nodes, unknown + [Arrow(*ends) for ends in products + sums])
+
+    def _repr_svg_(self) -> str:
+        return self.draw()

@@ -13,7 +13,7 @@ from tinygp.kernels import Kernel
 
 Tree = TypeVar("Tree")
 
-STRUCTURAL = ("order",)
+STRUCTURAL = ("order", "lower", "upper")
 """Fields that say what a kernel is, not how large or how smooth: never learned."""
 
 
@@ -30,24 +30,40 @@ class Matern(Kernel):
         return jnp.square(self.amplitude) * (1.0 + r + square / 3.0) * jnp.exp(-r)
 
 
-class Polynomial(Kernel):
-    """amplitude² (1 + x·x')^order: polynomials of that order; written for x in standard deviations."""
+class Linear(Kernel):
+    """amplitude² (1 + x·x'): straight lines; written for x in standard deviations."""
 
     amplitude: Float[Array, ""]
-    order: int = eqx.field(static=True)
 
     def evaluate(self, X1: Array, X2: Array) -> Array:
-        return jnp.square(self.amplitude) * (1.0 + X1 @ X2) ** self.order
+        return jnp.square(self.amplitude) * (1.0 + X1 @ X2)
 
 
-def default_drift_kernel(dimension: int) -> Kernel:
-    """Simple laws as simple laws (a cubic polynomial), and a smooth rest; in standardised units."""
-    return Polynomial(jnp.asarray(0.5), 3) + Matern(jnp.asarray(1.0), jnp.full(dimension, 1.5))
+class Cubic(Kernel):
+    """amplitude² (1 + x·x' / 4)³: cubic polynomials of order 1 two standard deviations from the mean.
+
+    Beyond the box from `lower` to `upper`, which holds the data, they stay what they are at its edge: a cubic that is
+    known only inside says nothing outside.
+    """
+
+    amplitude: Float[Array, ""]
+    lower: Float[Array, " d"]
+    upper: Float[Array, " d"]
+
+    def evaluate(self, X1: Array, X2: Array) -> Array:
+        X1, X2 = jnp.clip(X1, self.lower, self.upper), jnp.clip(X2, self.lower, self.upper)
+        return jnp.square(self.amplitude) * (1.0 + X1 @ X2 / 4.0) ** 3
+
+
+def default_drift_kernel(lower: Float[Array, " d"], upper: Float[Array, " d"]) -> Kernel:
+    """Simple laws as simple laws (a line, a cubic), and a smooth rest; standardised, the data from lower to upper."""
+    smooth = Matern(jnp.asarray(0.5), jnp.full_like(lower, 1.5))
+    return Linear(jnp.asarray(0.7)) + Cubic(jnp.asarray(0.2), lower, upper) + smooth
 
 
 def default_diffusion_kernel(dimension: int) -> Kernel:
     """A slope and a smooth rest, around the level that the link's offset sets; in standardised units."""
-    return Polynomial(jnp.asarray(0.5), 1) + Matern(jnp.asarray(0.5), jnp.full(dimension, 1.5))
+    return Linear(jnp.asarray(0.3)) + Matern(jnp.asarray(0.3), jnp.full(dimension, 1.5))
 
 
 def check_kernel(kernel: Any, role: str, dimension: int) -> None:

@@ -1,8 +1,6 @@
-"""Cholesky, the one jitter policy, solves and log-determinants, all in double precision."""
+"""Cholesky, the one jitter policy, solves and log-determinants."""
 
 from collections.abc import Callable
-from functools import wraps
-from typing import ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -11,20 +9,6 @@ from jaxtyping import Array, Bool, Float, Int
 
 JITTER = 1e-12
 """The least a pivot may be, relative to the diagonal: large factorisations add it, small ones stop there."""
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def double_precision(function: Callable[P, R]) -> Callable[P, R]:
-    """Run a function in float64, whatever the caller's own JAX code has chosen, and leave that choice alone."""
-
-    @wraps(function)
-    def inside(*args: P.args, **kwargs: P.kwargs) -> R:
-        with jax.enable_x64(True):
-            return function(*args, **kwargs)
-
-    return inside
 
 
 def one_by_one(function: Callable[..., Array], *stacks: Array) -> Array:
@@ -74,10 +58,10 @@ def pivots(
     """Rows chosen by pivoted Cholesky, and how many of them are needed.
 
     Each step takes the row of largest residual variance; rows count until the largest residual is at most
-    `tolerance` times the largest diagonal entry.
+    `tolerance` times the median diagonal entry.
     """
     diagonal = jnp.where(usable, jnp.diagonal(matrix), 0.0)
-    threshold = tolerance * jnp.max(diagonal)
+    threshold = tolerance * jnp.nanmedian(jnp.where(usable, jnp.diagonal(matrix), jnp.nan))
 
     def needs_more(state: tuple[Array, Array, Array, Array]) -> Array:
         residual, _, _, rank = state

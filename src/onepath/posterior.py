@@ -1,48 +1,80 @@
-"""What is known after completion: weights ~ N(ŵ, Fisher⁻¹), and the prior where no weight acts."""
+"""What is known after completion: weights ~ N(ŵ, Fisher⁻¹) for each of several θ, and the prior elsewhere."""
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from onepath.completion import Objective
 from onepath.graph import Graph
+from onepath.kernels import unpack
 from onepath.linalg import backward_solve, cholesky, forward_solve, one_by_one, small_cholesky, square_root
 
 
-class Posterior(eqx.Module):
-    """Laplace's approximation around the completed graph. `lower` is the Cholesky factor of the Fisher matrix."""
+class Member(eqx.Module):
+    """Laplace's approximation for one θ. `lower` is the Cholesky factor of the Fisher matrix."""
 
-    graph: Graph
+    logarithms: Float[Array, " k"]
     weights: Float[Array, "functions p"]
     lower: Float[Array, "w w"]
 
-    def moments(self, u: Float[Array, "n d"]) -> tuple[Float[Array, "n f"], Float[Array, "n f f"]]:
-        """Mean and covariance of all unknown functions at each point.
 
-        What the features leave out of the prior, k(x, x) - φφᵀ, is untouched by the data: away from them the variance
-        returns to the prior's (paper, eq. 8).
-        """
-        phi = self.graph.features(u)
-        n, functions, p = phi.shape
-        blocks = jnp.einsum("nfp,fg->nfgp", phi, jnp.eye(functions)).reshape(n * functions, functions * p)
-        half = forward_solve(self.lower, blocks.T).T.reshape(n, functions, -1)
-        untouched = jnp.maximum(self.graph.prior_variance(u) - jnp.sum(jnp.square(phi), axis=2), 0.0)
-        covariance = jnp.einsum("nfw,ngw->nfg", half, half) + untouched[:, :, None] * jnp.eye(functions)
-        return jnp.einsum("nfp,fp->nf", phi, self.weights), covariance
+def member_of(objective: Objective, weights: Float[Array, "functions p"], logarithms: Float[Array, " k"]) -> Member:
+    return Member(logarithms, weights, cholesky(objective.curvature(weights, exact=False)))
+
+
+class Posterior(eqx.Module):
+    """A mixture over θ: `members` carry a leading axis, `mass` is how probable each is.
+
+    One member alone holds θ fixed at its best value; several also account for what is not known about θ.
+    """
+
+    graph: Graph
+    members: Member
+    mass: Float[Array, " members"]
+    which: tuple[bool, ...] = eqx.field(static=True)
+
+    def _graph(self, member: Member) -> Graph:
+        if member.logarithms.size == 0:
+            return self.graph
+        return self.graph.with_parameters(unpack(self.graph.parameters, self.which, member.logarithms))
+
+    def moments(self, u: Float[Array, "n d"]) -> tuple[Float[Array, "n f"], Float[Array, "n f f"]]:
+        """Mean and covariance of all unknown functions, before the link, at each point."""
+        means, covariances = jax.lax.map(lambda member: _moments(self._graph(member), member, u), self.members)
+        mean = jnp.einsum("s,snf->nf", self.mass, means)
+        apart = means - mean
+        return mean, jnp.einsum("s,snfg->nfg", self.mass, covariances) + jnp.einsum(
+            "s,snf,sng->nfg", self.mass, apart, apart
+        )
 
     def draws(
         self,
         u: Float[Array, "n d"],
+        chosen: Int[Array, " draws"],
         normals: Float[Array, "draws w"],
         untouched_normals: Float[Array, "draws f n"],
     ) -> Float[Array, "draws n f"]:
-        """The unknown functions at all points jointly, made from standard normal numbers."""
-        phi = self.graph.features(u)
-        weights = self.weights + backward_solve(self.lower, normals.T).T.reshape(-1, *self.weights.shape)
-        untouched = self.graph.prior_covariance(u) - jnp.einsum("nfp,mfp->fnm", phi, phi)
-        half = one_by_one(square_root, untouched)
-        return jnp.einsum("nfp,sfp->snf", phi, weights) + jnp.einsum("fnm,sfm->snf", half, untouched_normals)
+        """The unknown functions at all points jointly, a draw for each chosen member, from standard normal numbers."""
+
+        def one_member(member: Member) -> tuple[Array, Array, Array]:
+            graph = self._graph(member)
+            phi = graph.features(u)
+            untouched = graph.prior_covariance(u) - jnp.einsum("nfp,mfp->fnm", phi, phi)
+            return phi, one_by_one(square_root, untouched), graph.offset
+
+        phis, halves, offsets = jax.lax.map(one_member, self.members)
+
+        def one_draw(inputs: tuple[Array, Array, Array]) -> Array:
+            s, normal, untouched = inputs
+            weights = self.members.weights[s] + backward_solve(self.members.lower[s], normal).reshape(
+                self.members.weights[s].shape
+            )
+            return (
+                offsets[s] + jnp.einsum("nfp,fp->nf", phis[s], weights) + jnp.einsum("fnm,fm->nf", halves[s], untouched)
+            )
+
+        return jax.lax.map(one_draw, (chosen, normals, untouched_normals))
 
     def predictive(
         self, u: Float[Array, "n d"], dt: Float[Array, " n"], normals: Float[Array, "draws f"]
@@ -63,5 +95,16 @@ class Posterior(eqx.Module):
         return jax.vmap(one)(mean, covariance, dt)
 
 
-def posterior_of(objective: Objective, weights: Float[Array, "functions p"]) -> Posterior:
-    return Posterior(objective.graph, weights, cholesky(objective.curvature(weights, exact=False)))
+def _moments(graph: Graph, member: Member, u: Float[Array, "n d"]) -> tuple[Float[Array, "n f"], Float[Array, "n f f"]]:
+    """Mean and covariance given θ.
+
+    What the features leave out of the prior, k(x, x) - φφᵀ, is untouched by the data: away from them the variance
+    returns to the prior's (paper, eq. 8).
+    """
+    phi = graph.features(u)
+    n, functions, p = phi.shape
+    blocks = jnp.einsum("nfp,fg->nfgp", phi, jnp.eye(functions)).reshape(n * functions, functions * p)
+    half = forward_solve(member.lower, blocks.T).T.reshape(n, functions, -1)
+    untouched = jnp.maximum(graph.prior_variance(u) - jnp.sum(jnp.square(phi), axis=2), 0.0)
+    covariance = jnp.einsum("nfw,ngw->nfg", half, half) + untouched[:, :, None] * jnp.eye(functions)
+    return graph.offset + jnp.einsum("nfp,fp->nf", phi, member.weights), covariance

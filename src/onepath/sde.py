@@ -1,9 +1,11 @@
 """SDE: the estimator that people use."""
 
 import time
+from collections.abc import Sequence
 from typing import Any, Self
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
@@ -13,38 +15,32 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from onepath.build import Settings, build_graph, in_data_units
-from onepath.completion import (
-    SOLVERS,
-    Completion,
-    Solver,
-    complete,
-    objective_of,
-    quadratic_variation_start,
-    smoothed_diffusion,
-)
-from onepath.features import with_bases
-from onepath.graph import LINKS, NOISES, Graph, diffusion_entries
+from onepath.completion import SOLVERS
+from onepath.fitting import Fit, Method, fit_graph
+from onepath.graph import LINKS, NOISES, diffusion_entries
 from onepath.kernels import learnable, pack, parameter_names
-from onepath.linalg import double_precision
-from onepath.posterior import Posterior, posterior_of
+from onepath.learning.learn import LEARNERS, Learning
+from onepath.posterior import Posterior
+from onepath.progress import Progress
+from onepath.runtime import engine
 from onepath.summary import summarise
 from onepath.trajectory import Trajectory, read_trajectory
 from onepath.transition import LAWS
-from onepath.transitions import Cells, Transitions, cells_of, transitions_of, units_of
+from onepath.transitions import Transitions, Units, transitions_of, units_of
 
 Array = npt.NDArray[np.float64]
 
 MOST_CELLS = {1: 512, 2: 2048}
 """Cells that transitions are merged into, by dimension; above two dimensions as in two."""
 
+QUADRATURE = 12
+"""Nodes of the average over a diffusion's posterior."""
+
 PREDICTIVE_DRAWS = 128
 """Points of the quasi-random average over drift and diffusion in a predictive density."""
 
 CHUNKS = (64, 512)
 """Sizes of the chunks in which points are evaluated."""
-
-START_SMOOTHING = 0.01
-"""γ of the paper's initial condition where no smoothing is asked for, in units of the diffusion's mean square."""
 
 
 class SDE(BaseEstimator):
@@ -63,8 +59,15 @@ class SDE(BaseEstimator):
         The law of an increment.
     solver : "fisher", "newton" or "gradient"
         How the graph is completed; the last two are the paper's.
-    learn : None
-        Kernels are used as given.
+    learn : "evidence", "crossval", "bayesopt" or None
+        How the parameters of the kernels, the link and λ are learned: by their evidence, by the paper's randomised
+        cross-validation under gradients, or by that under Bayesian optimisation as in the paper; None uses them as
+        given.
+    fixed : sequence of names
+        Parameters that are not learned, by name or the beginning of it, such as "noise" or "drift.matern".
+    splits, evaluations : int or None
+        The paper's M and K: random halves that a cross-validation averages over, and evaluations that Bayesian
+        optimisation makes. None is 10 halves; with "bayesopt", 1 half and 75 evaluations, or 150 with more halves.
     noise_variance : float or None
         λ, the variance of what the transition law leaves unexplained, in squared units of the data. None is a
         thousandth of an increment's mean square.
@@ -75,6 +78,8 @@ class SDE(BaseEstimator):
         cells.
     cells : int or None
         Number of cells that transitions are merged into; None is 512 in one dimension and 2048 above.
+    progress : bool
+        Whether learning that takes longer than a second says how far it is, on the standard error stream.
     random_state : int, numpy Generator or None
         Seed of what is drawn while fitting.
 
@@ -83,8 +88,10 @@ class SDE(BaseEstimator):
     parameters_ : dict of all kernel parameters, the link's level and λ, by name
     drift_kernel_, diffusion_kernel_ : the kernels, each parameter with a leading axis of outputs
     noise_ : λ for each dimension, in squared units of the data
+    evidence_ : ln p(data | θ), by Laplace's approximation, in the data's units
     loss_ : J, the MAP loss in the data's units (half the paper's loss)
     outcome_ : how completion ended, in words
+    learning_ : how learning ended, or None
     graph_ : the computational graph
     n_features_in_ : dimension of the state
     """
@@ -98,11 +105,15 @@ class SDE(BaseEstimator):
         link: str = "softplus",
         transition: str = "euler",
         solver: str = "fisher",
-        learn: str | None = None,
+        learn: str | None = "evidence",
+        fixed: Sequence[str] = (),
+        splits: int | None = None,
+        evaluations: int | None = None,
         noise_variance: float | None = None,
         smoothing: float = 0.0,
-        tolerance: float = 1e-6,
+        tolerance: float = 1e-5,
         cells: int | None = None,
+        progress: bool = True,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         self.drift_kernel = drift
@@ -112,10 +123,14 @@ class SDE(BaseEstimator):
         self.transition = transition
         self.solver = solver
         self.learn = learn
+        self.fixed = fixed
+        self.splits = splits
+        self.evaluations = evaluations
         self.noise_variance = noise_variance
         self.smoothing = smoothing
         self.tolerance = tolerance
         self.cells = cells
+        self.progress = progress
         self.random_state = random_state
 
     # `drift` and `diffusion` name both a parameter and a method, so the parameters are kept under other names.
@@ -133,7 +148,7 @@ class SDE(BaseEstimator):
             setattr(self, self._KEPT_AS.get(name, name), value)
         return self
 
-    @double_precision
+    @engine
     def fit(
         self, x: Any, *, t: Any = None, dt: float | None = None, unit: str | None = None, gap: float = 10.0
     ) -> Self:
@@ -156,26 +171,23 @@ class SDE(BaseEstimator):
         transitions = transitions_of(trajectory)
         units = units_of(transitions, common=self.noise == "isotropic")
         standardised = units.standardised(transitions)
-        most = self.cells or MOST_CELLS[min(trajectory.dimension, 2)]
-        cells = Cells(*map(jnp.asarray, cells_of(standardised, most)))
         graph = build_graph(self._settings(), standardised, units)
-        graph = eqx.tree_at(
-            lambda graph: (graph.drift, graph.diffusion),
-            graph,
-            tuple(with_bases(f, cells.x, cells.counts > 0, self.tolerance) for f in (graph.drift, graph.diffusion)),
-        )
         rows, _ = diffusion_entries(self.noise, trajectory.dimension)
         smoothing = self.smoothing / jnp.square(in_data_units(graph.unit, rows, units))
-        completion, posterior = _complete(
-            graph,
-            cells,
-            SOLVERS[self.solver],
-            smoothing if self.smoothing else None,
-            self.link == "identity" or self.solver != "fisher",
-        )
-        self._keep(trajectory, transitions, completion, posterior, units)
+        with Progress(self.progress) as watch:
+            fit = fit_graph(graph, standardised, self._method(trajectory.dimension, smoothing, watch))
+        self._keep(trajectory, transitions, units, fit)
         self.seconds_ = time.perf_counter() - begun
         return self
+
+    def _method(self, dimension: int, smoothing: Any, watch: Progress) -> Method:
+        solver, learning = SOLVERS[self.solver], None
+        if self.learn is not None:
+            splits = self.splits or (1 if self.learn == "bayesopt" else 10)
+            evaluations = self.evaluations or (75 if splits == 1 else 150)
+            learning = Learning(self.learn, solver, splits, evaluations, self.random_state, watch)
+        cells = self.cells or MOST_CELLS[min(dimension, 2)]
+        return Method(solver, learning, self.fixed, cells, self.tolerance, smoothing if self.smoothing else None)
 
     def _settings(self) -> Settings:
         return Settings(
@@ -188,78 +200,79 @@ class SDE(BaseEstimator):
             if getattr(self, name) not in tuple(known):
                 choices = ", ".join(map(repr, known))
                 raise ValueError(f"{name}={getattr(self, name)!r} is not known. Choose one of {choices}.")
-        if self.learn is not None:
-            raise ValueError(f"learn={self.learn!r} is not known. Choose None: kernels are used as given.")
+        if self.learn is not None and self.learn not in LEARNERS:
+            choices = ", ".join(map(repr, LEARNERS))
+            raise ValueError(f"learn={self.learn!r} is not known. Choose one of {choices}, or None.")
         for name in ("noise_variance", "smoothing", "tolerance"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float | np.number) and 0 <= value < np.inf):
                 raise ValueError(f"{name}={value!r} cannot be used: it must be a finite number, not negative.")
-        if self.cells is not None and not (isinstance(self.cells, int | np.integer) and self.cells >= 16):
-            raise ValueError(f"cells={self.cells!r} cannot be used: give a whole number of at least 16, or None.")
+        for name, least in (("cells", 16), ("splits", 1), ("evaluations", 10)):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int | np.integer) and value >= least):
+                raise ValueError(f"{name}={value!r} cannot be used: give a whole number of at least {least}, or None.")
+        if isinstance(self.fixed, str) or not all(isinstance(name, str) for name in self.fixed):
+            raise ValueError(f"fixed={self.fixed!r} cannot be used: give a sequence of parameter names.")
 
-    def _keep(
-        self,
-        trajectory: Trajectory,
-        transitions: Transitions,
-        completion: Completion,
-        posterior: Posterior,
-        units: Any,
-    ) -> None:
-        graph = posterior.graph
+    def _keep(self, trajectory: Trajectory, transitions: Transitions, units: Units, fit: Fit) -> None:
+        graph, volume = fit.posterior.graph, len(transitions.dt) * float(np.sum(np.log(units.scale)))
         which = learnable(graph.parameters)
         values = np.exp(np.asarray(pack(graph.parameters, which)))
         self.trajectory_ = trajectory
         self.transitions_ = transitions
         self.units_ = units
-        self.posterior_ = posterior
-        self.graph_ = graph
+        # as NumPy arrays, which keep their precision when a model is pickled or copied outside of double precision
+        self.posterior_ = jax.tree.map(np.asarray, fit.posterior)
+        self.graph_ = self.posterior_.graph
         self.parameters_ = dict(zip(parameter_names(graph.parameters, which), values.tolist(), strict=True))
         self.drift_kernel_ = graph.drift.kernel
         self.diffusion_kernel_ = graph.diffusion.kernel
         self.noise_ = np.asarray(graph.noise * graph.noise_unit) * np.square(units.scale)
-        self.loss_ = float(completion.loss) + len(transitions.dt) * float(np.sum(np.log(units.scale)))
-        self.outcome_ = completion.outcome
+        self.loss_ = float(fit.completion.loss) + volume
+        self.evidence_ = fit.evidence - volume
+        self.outcome_ = fit.completion.outcome
+        self.learning_ = None if fit.learned is None else fit.learned.found
         self.n_features_in_ = trajectory.dimension
 
     def drift(self, x: Any) -> Array:
         """Posterior mean of the drift: (n,) in one dimension, (n, d) above."""
-        mean, _ = self._moments(x)
-        return self._drift_out(mean[:, : self.n_features_in_])
+        return self._drift_out(self._moments(x)[0])
 
     def diffusion(self, x: Any) -> Array:
-        """Posterior median of the diffusion: (n,) in one dimension, lower triangular (n, d, d) above."""
-        mean, _ = self._moments(x)
-        return self._diffusion_out(mean[:, self.n_features_in_ :])
+        """Posterior mean of the diffusion: (n,) in one dimension, lower triangular (n, d, d) above."""
+        mean, deviation = self._moments(x)
+        nodes, weights = np.polynomial.hermite_e.hermegauss(QUADRATURE)
+        values = [self._diffusion_out(mean + node * deviation) for node in nodes]
+        return np.tensordot(weights / weights.sum(), np.asarray(values), axes=1)
 
     def drift_band(self, x: Any, level: float = 0.9) -> tuple[Array, Array]:
         """Lower and upper end of the central interval that holds the drift with this probability, point by point."""
-        d, width = self.n_features_in_, _half_width(level)
         mean, deviation = self._moments(x)
-        mean, reach = mean[:, :d], width * deviation[:, :d]
+        reach = _half_width(level) * deviation
         return self._drift_out(mean - reach), self._drift_out(mean + reach)
 
     def diffusion_band(self, x: Any, level: float = 0.9) -> tuple[Array, Array]:
         """The same for every entry of the diffusion: quantiles pushed through the link."""
-        d, width = self.n_features_in_, _half_width(level)
         mean, deviation = self._moments(x)
-        mean, reach = mean[:, d:], width * deviation[:, d:]
+        reach = _half_width(level) * deviation
         return self._diffusion_out(mean - reach), self._diffusion_out(mean + reach)
 
-    @double_precision
+    @engine
     def functions(
         self, x: Any, draws: int = 100, random_state: int | np.random.Generator | None = None
     ) -> tuple[Array, Array]:
         """Drift and diffusion drawn together from the posterior: a leading axis of draws before the usual shapes."""
+        check_is_fitted(self)
         u, rng, posterior = self._standardised(x), np.random.default_rng(random_state), self.posterior_
-        n, (functions, p) = len(u), posterior.weights.shape
+        n, (members, functions, p) = len(u), posterior.members.weights.shape
+        chosen = rng.choice(members, size=draws, p=np.asarray(posterior.mass))
         normals = rng.standard_normal((draws, functions * p))
         untouched = rng.standard_normal((draws, functions, n))
-        latent = np.asarray(_draws(posterior, u, normals, untouched)).reshape(draws * n, functions)
-        d = self.n_features_in_
-        drift, diffusion = self._drift_out(latent[:, :d]), self._diffusion_out(latent[:, d:])
+        latent = np.asarray(_draws(posterior, u, chosen, normals, untouched)).reshape(draws * n, functions)
+        drift, diffusion = self._drift_out(latent), self._diffusion_out(latent)
         return drift.reshape(draws, n, *drift.shape[1:]), diffusion.reshape(draws, n, *diffusion.shape[1:])
 
-    @double_precision
+    @engine
     def score(
         self, x: Any, *, t: Any = None, dt: float | None = None, unit: str | None = None, gap: float = 10.0
     ) -> float:
@@ -283,7 +296,6 @@ class SDE(BaseEstimator):
 
     def _standardised(self, x: Any) -> Array:
         """Points (n, d) in standardised units."""
-        check_is_fitted(self)
         d = self.n_features_in_
         points = np.asarray(x, float)
         if points.ndim < 2 and d == 1:
@@ -297,36 +309,28 @@ class SDE(BaseEstimator):
             raise ValueError("Points must be finite; some are NaN or infinite.")
         return (points - self.units_.location) / self.units_.scale
 
-    @double_precision
+    @engine
     def _moments(self, x: Any) -> tuple[Array, Array]:
         """Mean and standard deviation of all unknown functions, standardised and before the link."""
+        check_is_fitted(self)
         mean, variance = _in_chunks(_marginals, self.posterior_, self._standardised(x))
         return mean, np.sqrt(variance)
 
-    def _drift_out(self, drift: Array) -> Array:
-        out = drift * self.units_.scale / self.units_.time
+    def _drift_out(self, latent: Array) -> Array:
+        out = latent[:, : self.n_features_in_] * self.units_.scale / self.units_.time
         return out[:, 0] if self.n_features_in_ == 1 else out
 
-    @double_precision
+    @engine
     def _diffusion_out(self, latent: Array) -> Array:
-        graph: Graph = self.graph_
-        matrix = np.asarray(graph.matrix(graph.entries(jnp.asarray(latent))))
+        (matrix,) = _in_chunks(_matrices, self.posterior_, latent)
         out = matrix * self.units_.scale[:, None] / np.sqrt(self.units_.time)
         return out[:, 0, 0] if self.n_features_in_ == 1 else out
 
 
 @eqx.filter_jit
-def _complete(
-    graph: Graph, cells: Cells, solver: Solver, smoothing: Any, from_variation: bool
-) -> tuple[Completion, Posterior]:
-    objective = objective_of(graph, cells)
-    start = jnp.zeros(objective.phi.shape[1:])
-    if from_variation:
-        start_smoothing = jnp.full_like(graph.unit, START_SMOOTHING) if smoothing is None else smoothing
-        start = quadratic_variation_start(objective, start_smoothing)
-    completion = complete(objective, solver, start)
-    weights = completion.weights if smoothing is None else smoothed_diffusion(objective, completion.weights, smoothing)
-    return completion, posterior_of(objective, weights)
+def _matrices(posterior: Posterior, latent: Any) -> tuple[Any]:
+    graph = posterior.graph
+    return (graph.matrix(graph.entries(latent[:, graph.dimension :])),)
 
 
 @eqx.filter_jit
@@ -336,13 +340,13 @@ def _marginals(posterior: Posterior, u: Any) -> tuple[Any, Any]:
 
 
 @eqx.filter_jit
-def _draws(posterior: Posterior, u: Any, normals: Any, untouched: Any) -> Any:
-    return posterior.draws(u, normals, untouched)
+def _draws(posterior: Posterior, u: Any, chosen: Any, normals: Any, untouched: Any) -> Any:
+    return posterior.draws(u, chosen, normals, untouched)
 
 
 @eqx.filter_jit
 def _predictive(posterior: Posterior, u: Any, dt: Any) -> tuple[Any, Any]:
-    uniform = qmc.Sobol(posterior.weights.shape[0], scramble=True, rng=0).random(PREDICTIVE_DRAWS)
+    uniform = qmc.Sobol(posterior.members.weights.shape[1], scramble=True, rng=0).random(PREDICTIVE_DRAWS)
     return posterior.predictive(u, dt, ndtri(jnp.asarray(uniform)))
 
 

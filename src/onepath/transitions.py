@@ -66,17 +66,21 @@ def random_halves(count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.
 
 
 def cells_of(transitions: Transitions, most: int) -> Cells:
-    """One transition a cell if there is room for all; otherwise merge until `most` cells are left; then pad.
+    """One transition a cell if there is room for all; otherwise merged until `most` cells are left; then padded."""
+    n, d = transitions.x.shape
+    single = Cells(np.ones(n), transitions.x, transitions.y, np.zeros((n, d, d)), transitions.dt)
+    return coarser(single, most)
+
+
+def coarser(cells: Cells, most: int) -> Cells:
+    """Exactly `most` cells: merged where there are more, padded where there are fewer.
 
     Merging costs an error of second order in the size of a cell over the functions' length scale.
     """
-    n = len(transitions.dt)
-    if n <= most:
-        d = transitions.x.shape[1]
-        cells = Cells(np.ones(n), transitions.x, transitions.y, np.zeros((n, d, d)), transitions.dt)
-    else:
-        cells = _merge(transitions, _labels(transitions, most))
-    return _pad(cells, most)
+    filled = Cells(*(part[cells.counts > 0] for part in cells))
+    if len(filled.counts) > most:
+        filled = _merge(filled, _in_order(_labels(filled, most)))
+    return _pad(filled, most)
 
 
 def _pad(cells: Cells, size: int) -> Cells:
@@ -91,32 +95,42 @@ def _sums(labels: np.ndarray, columns: Floats, size: int) -> Floats:
     return np.stack([np.bincount(labels, column, size) for column in columns.T], axis=1)
 
 
-def _merge(transitions: Transitions, labels: np.ndarray) -> Cells:
-    x, y, dt = transitions
+def _in_order(labels: np.ndarray) -> np.ndarray:
+    """Labels 0, 1, ... in the order of first members, so that they do not depend on the units."""
+    first = np.full(labels.max() + 1, len(labels))
+    first[labels[::-1]] = np.arange(len(labels))[::-1]
+    rank = np.empty_like(first)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[labels]
+
+
+def _merge(cells: Cells, labels: np.ndarray) -> Cells:
+    """Counts add, means average, and the scatter of the members' means joins their own."""
+    counts, x, y, scatter, dt = cells
     d, size = x.shape[1], int(labels.max()) + 1
-    count = np.bincount(labels, minlength=size).astype(float)
-    mean = _sums(labels, np.column_stack([x, y, dt]), size) / count[:, None]
+    total = np.bincount(labels, counts, size)
+    mean = _sums(labels, counts[:, None] * np.column_stack([x, y, dt]), size) / total[:, None]
     residual = y - mean[labels, d : 2 * d]
-    products = (residual[:, :, None] * residual[:, None, :]).reshape(-1, d * d)
-    scatter = _sums(labels, products, size).reshape(size, d, d)
-    return Cells(count, mean[:, :d], mean[:, d : 2 * d], scatter, mean[:, 2 * d])
+    scatter = scatter + counts[:, None, None] * residual[:, :, None] * residual[:, None, :]
+    scatter = _sums(labels, scatter.reshape(-1, d * d), size).reshape(size, d, d)
+    return Cells(total, mean[:, :d], mean[:, d : 2 * d], scatter, mean[:, 2 * d])
 
 
-def _labels(transitions: Transitions, most: int) -> np.ndarray:
-    """Which of at most `most` cells each transition belongs to.
+def _labels(cells: Cells, most: int) -> np.ndarray:
+    """Which of at most `most` larger cells each one belongs to.
 
     Coordinates are the start in standard deviations and the logarithm of the duration. Large data are first put on a
     grid fine enough for the cells to be made of grid boxes.
     """
-    x, _, dt = transitions
+    x, dt = cells.x, cells.dt
     coordinates = np.column_stack([(x - x.mean(axis=0)) / x.std(axis=0), np.log(dt / np.median(dt))])
     coordinates = coordinates[:, np.ptp(coordinates, axis=0) > 1e-6]
     boxes = most * 64
     if len(coordinates) <= 2 * boxes:
-        return _split(coordinates, np.ones(len(coordinates)), most)
+        return _split(coordinates, cells.counts, most)
     box = _grid(coordinates, boxes)
-    weight = np.bincount(box).astype(float)
-    centres = _sums(box, coordinates, len(weight)) / weight[:, None]
+    weight = np.bincount(box, cells.counts)
+    centres = _sums(box, cells.counts[:, None] * coordinates, len(weight)) / weight[:, None]
     return _split(centres, weight, most)[box]
 
 
@@ -152,4 +166,4 @@ def _split(points: Floats, weight: Floats, most: int) -> np.ndarray:
         moved = above & (new[labels] >= 0)
         labels = np.where(moved, new[labels], labels)
         cells += len(order)
-    return np.unique(labels, return_inverse=True)[1]
+    return labels

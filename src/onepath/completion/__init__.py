@@ -5,7 +5,7 @@ from onepath.completion.gradient import GradientDescent
 from onepath.completion.loop import Completion, Solver, complete
 from onepath.completion.newton import Newton
 from onepath.completion.objective import Objective, objective_of
-from onepath.completion.start import quadratic_variation_start, smoothed_diffusion
+from onepath.completion.start import initial_weights, quadratic_variation_start, smoothed_diffusion
 
 SOLVERS: dict[str, Solver] = {"fisher": FisherScoring(), "newton": Newton(), "gradient": GradientDescent()}
 
@@ -15,6 +15,7 @@ __all__ = [
     "Objective",
     "Solver",
     "complete",
+    "initial_weights",
     "objective_of",
     "quadratic_variation_start",
     "smoothed_diffusion",

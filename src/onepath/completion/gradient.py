@@ -31,7 +31,7 @@ class GradientDescent(Solver):
         percent, metric, gradient = step.memory
         d = objective.graph.dimension
         direction = -one_by_one(solve, metric, gradient[d:])
-        values = objective.graph.offset + objective.latent(step.weights)[:, d:]
+        values = objective.latent(step.weights)[:, d:]
         change = jnp.linalg.norm(jnp.einsum("cfp,fp->cf", objective.phi[:, d:], direction))
         length = percent / 100 * jnp.linalg.norm(values) / jnp.maximum(change, 1e-300)
         trial = objective.with_best_drift(step.weights.at[d:].add(length * direction))

@@ -1,7 +1,7 @@
 """The MAP loss J(w) = -log-likelihood + ½|w|² of a graph, with its gradient, Fisher matrix and Hessian.
 
-A weight acts on the likelihood only through the values q = φ w of the unknown functions at a cell. So derivatives are
-taken in q, a few numbers a cell, and carried to the weights by the features.
+A weight acts on the likelihood only through the values q = offset + φ w of the unknown functions at a cell. So
+derivatives are taken in q, a few numbers a cell, and carried to the weights by the features.
 """
 
 import equinox as eqx
@@ -23,7 +23,7 @@ class Objective(eqx.Module):
 
     def latent(self, weights: Float[Array, "functions p"]) -> Float[Array, "c functions"]:
         """q: all unknown functions at all cells."""
-        return jnp.einsum("cfp,fp->cf", self.phi, weights)
+        return self.graph.offset + jnp.einsum("cfp,fp->cf", self.phi, weights)
 
     def _cell_loss(self, latent: Float[Array, " functions"], cell: Cells) -> Float[Array, ""]:
         """½ [ n ln det V + tr(V⁻¹S) + n (ȳ-m)ᵀV⁻¹(ȳ-m) ]; for one transition a cell, the paper's eq. 5."""
@@ -45,9 +45,13 @@ class Objective(eqx.Module):
         expected = mean_slope.T @ mean_slope + 0.5 * jnp.einsum("ijf,ijg->fg", covariance_slope, covariance_slope)
         return cell.counts * expected
 
+    def misfit(self, weights: Float[Array, "functions p"]) -> Float[Array, ""]:
+        """-log-likelihood, without its constant."""
+        return jnp.sum(jax.vmap(self._cell_loss)(self.latent(weights), self.cells))
+
     def loss(self, weights: Float[Array, "functions p"]) -> Float[Array, ""]:
-        cells = jax.vmap(self._cell_loss)(self.latent(weights), self.cells)
-        return jnp.sum(cells) + 0.5 * jnp.sum(jnp.square(weights))
+        """J."""
+        return self.misfit(weights) + 0.5 * jnp.sum(jnp.square(weights))
 
     def gradient(self, weights: Float[Array, "functions p"]) -> Float[Array, "functions p"]:
         slopes = jax.vmap(jax.grad(self._cell_loss))(self.latent(weights), self.cells)

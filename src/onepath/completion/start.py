@@ -16,6 +16,21 @@ def _smoothed(
     return solve(cholesky(ridge), jnp.einsum("cp,c,c->p", phi, count, values))
 
 
+START_SMOOTHING = 0.01
+"""γ of the paper's initial condition where none is given, in units of the diffusion's mean square."""
+
+
+def initial_weights(
+    objective: Objective, smoothing: Float[Array, " entries"] | None = None
+) -> Float[Array, "functions p"]:
+    """Where a solver starts: the prior's mean, or, where that is no diffusion at all, the paper's initial condition."""
+    if objective.graph.link != "identity":
+        return jnp.zeros(objective.phi.shape[1:])
+    if smoothing is None:
+        smoothing = jnp.full_like(objective.graph.unit, START_SMOOTHING)
+    return quadratic_variation_start(objective, smoothing)
+
+
 def quadratic_variation_start(objective: Objective, smoothing: Float[Array, " entries"]) -> Float[Array, "functions p"]:
     """The paper's initial condition: no drift, and the diffusion that the smoothed quadratic variation y²/Δt gives.
 
@@ -37,7 +52,7 @@ def quadratic_variation_start(objective: Objective, smoothing: Float[Array, " en
 
     linked = slice(d, d + graph.positive)
     phi = jnp.moveaxis(objective.phi[:, linked], 1, 0)
-    weights = one_by_one(one_entry, phi, variation.T, mean, graph.offset[: graph.positive], smoothing[: graph.positive])
+    weights = one_by_one(one_entry, phi, variation.T, mean, graph.offset[linked], smoothing[: graph.positive])
     return jnp.zeros(objective.phi.shape[1:]).at[linked].set(weights)
 
 
@@ -46,7 +61,8 @@ def smoothed_diffusion(
 ) -> Float[Array, "functions p"]:
     """The paper's σ* = G(G + γI)⁻¹σ† (its eq. 9), with the drift that is best for it."""
     d = objective.graph.dimension
-    values, phi = objective.latent(weights)[:, d:].T, jnp.moveaxis(objective.phi[:, d:], 1, 0)
+    values = (objective.latent(weights) - objective.graph.offset)[:, d:].T
+    phi = jnp.moveaxis(objective.phi[:, d:], 1, 0)
     counts = objective.cells.counts
     smooth = one_by_one(lambda phi, values, gamma: _smoothed(phi, values, counts, gamma), phi, values, smoothing)
     return objective.with_best_drift(weights.at[d:].set(smooth))

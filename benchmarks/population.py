@@ -1,0 +1,184 @@
+"""Many seeds of many processes: how far is each method from the true model?
+
+    python benchmarks/population.py --seeds 50 -o benchmarks/results/population.json
+
+For each process and seed, 500 transitions to learn from and 500 to be judged on, simulated with ten substeps a step.
+Scores: the gap of the test loss L to the true model's (nats per transition), relative errors of drift and diffusion at
+the test points, coverage of 90 % bands at the training points, and seconds (the first fit of a process, which compiles,
+not counted). Finished cells are kept in the output file and not computed again.
+"""
+
+import argparse
+import json
+import multiprocessing
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+METHODS = ("onepath", "gp-regression", "non-learned", "kramersmoyal")
+TRANSITIONS = 500
+
+
+def as_vector(values, d):
+    return np.reshape(values, (-1, d))
+
+
+def as_matrix(values, d):
+    return np.reshape(values, (-1, d, d))
+
+
+def fit_onepath(x, dt, **settings):
+    import onepath
+
+    d = x.shape[1]
+    sde = onepath.SDE(noise="full" if d > 1 else "diagonal", progress=False, **settings).fit(x, dt=dt)
+    return {
+        "drift": lambda at: as_vector(sde.drift(at), d),
+        "diffusion": lambda at: as_matrix(sde.diffusion(at), d),
+        "drift_band": lambda at: [as_vector(end, d) for end in sde.drift_band(at)],
+        "diffusion_band": lambda at: [as_matrix(end, d) for end in sde.diffusion_band(at)],
+        "noise": float(np.mean(sde.noise_)),
+    }
+
+
+def fit_non_learned(x, dt):
+    """The paper's kernel with parameters that are not learned."""
+    from tinygp.kernels import Matern52
+    from tinygp.kernels.distance import L2Distance
+
+    from onepath.baselines import LAMBDA, mean_pairwise_distance
+
+    kernel = Matern52(mean_pairwise_distance(x[:-1]), distance=L2Distance())
+    return fit_onepath(
+        x, dt, drift=kernel, diffusion=kernel, link="identity", learn=None, noise_variance=LAMBDA, smoothing=0.01
+    )
+
+
+def fit_gp_regression(x, dt):
+    from onepath.baselines import LAMBDA, GPRegression
+
+    model = GPRegression().fit(x[:-1], np.diff(x, axis=0), dt)
+    return {"drift": model.drift, "diffusion": model.diffusion, "noise": LAMBDA}
+
+
+def fit_kramersmoyal(x, dt):
+    """Kernel-density estimates of the first two Kramers–Moyal coefficients, at the package's own bandwidth."""
+    import kramersmoyal
+    from scipy.interpolate import interp1d
+
+    if x.shape[1] > 1:
+        raise ValueError("only used in one dimension here")
+    moments, edges = kramersmoyal.km(x[:, 0], powers=2, bins=np.array([200]))
+    centres = edges[0]
+    dense = moments[2] > 0
+    drift = interp1d(centres[dense], moments[1][dense] / dt, fill_value="extrapolate", kind="nearest")
+    diffusion = interp1d(centres[dense], np.sqrt(2 * moments[2][dense] / dt), fill_value="extrapolate", kind="nearest")
+    return {"drift": drift, "diffusion": lambda at: diffusion(at)[:, :, None], "noise": 0.0}
+
+
+FITS = {
+    "onepath": fit_onepath,
+    "gp-regression": fit_gp_regression,
+    "non-learned": fit_non_learned,
+    "kramersmoyal": fit_kramersmoyal,
+}
+
+
+def judge(process, path, method):
+    from onepath.metrics import coverage, delta_diffusion, delta_drift, loss
+
+    train, test = path[: TRANSITIONS + 1], path[TRANSITIONS:]
+    begun = time.perf_counter()
+    fit = FITS[method](train, process.dt)
+    seconds = time.perf_counter() - begun
+    at, y = test[:-1], np.diff(test, axis=0)
+    truth = loss(y, process.drift(at), process.diffusion(at), process.dt)
+    scores = {
+        "gap": loss(y, fit["drift"](at), fit["diffusion"](at), process.dt, fit["noise"]) - truth,
+        "drift": delta_drift(fit["drift"](at), process.drift(at)),
+        "diffusion": delta_diffusion(fit["diffusion"](at), process.diffusion(at)),
+        "seconds": seconds,
+    }
+    if "drift_band" in fit:
+        inside = train[:-1]
+        sigma = process.diffusion(inside)
+        free = np.tril(np.ones(sigma.shape[1:])) > 0
+        lower, upper = fit["diffusion_band"](inside)
+        scores["drift_coverage"] = coverage(*fit["drift_band"](inside), process.drift(inside))
+        factor = np.abs(sigma) if sigma.shape[1] == 1 else sigma
+        scores["diffusion_coverage"] = coverage(lower[:, free], upper[:, free], factor[:, free])
+    return {key: float(value) for key, value in scores.items()}
+
+
+def run(task):
+    from onepath.processes import PROCESSES
+
+    name, methods, seeds = task
+    process = PROCESSES[name]
+    paths = process.simulate(2 * TRANSITIONS, paths=max(seeds) + 1, random_state=12345)
+    results = {}
+    for method in methods:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if method in ("onepath", "non-learned"):
+                FITS[method](paths[0, : TRANSITIONS + 1], process.dt)
+            for seed in seeds:
+                try:
+                    scores = judge(process, paths[seed], method)
+                except Exception as error:
+                    scores = {"error": f"{type(error).__name__}: {error}"}
+                results[f"{name}/{method}/{seed}"] = scores
+    return results
+
+
+def table(results, methods):
+    """Medians over seeds, one row a process and method; the mean gap shows blow-ups."""
+    names = list(dict.fromkeys(key.split("/")[0] for key in results))
+    columns = ("gap", "drift", "diffusion", "drift_coverage", "diffusion_coverage", "seconds")
+    lines = [f"{'process':28}{'method':15}{'seeds':>6}{'mean gap':>10}" + "".join(f"{c[:9]:>11}" for c in columns)]
+    for name in names:
+        for method in methods:
+            cells = [v for k, v in results.items() if k.startswith(f"{name}/{method}/") and "error" not in v]
+            if not cells:
+                continue
+            row = "".join(
+                f"{(np.mean if 'coverage' in c else np.median)([cell[c] for cell in cells]):>11.4f}"
+                if c in cells[0]
+                else f"{'':>11}"
+                for c in columns
+            )
+            mean_gap = np.mean([cell["gap"] for cell in cells])
+            lines.append(f"{name:28}{method:15}{len(cells):>6}{mean_gap:>10.4f}" + row)
+    return "\n".join(lines)
+
+
+def main():
+    from onepath.processes import PROCESSES
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=50)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--processes", default=",".join(PROCESSES))
+    parser.add_argument("--chunk", type=int, default=10, help="seeds in one task")
+    parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/population.json"))
+    options = parser.parse_args()
+    methods, names = options.methods.split(","), options.processes.split(",")
+    results = json.loads(options.output.read_text()) if options.output.exists() else {}
+    tasks = []
+    for name in names:
+        for method in methods:
+            missing = [seed for seed in range(options.seeds) if f"{name}/{method}/{seed}" not in results]
+            tasks += [(name, [method], missing[i : i + options.chunk]) for i in range(0, len(missing), options.chunk)]
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
+        for done in pool.imap_unordered(run, tasks):
+            results |= done
+            options.output.write_text(json.dumps(results, indent=0, sort_keys=True))
+    print(table(results, methods))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""A graph and cells in, a posterior out: learn the parameters, complete the graph, and see how sure that is."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from onepath.completion import (
+    Completion,
+    Solver,
+    complete,
+    initial_weights,
+    objective_of,
+    smoothed_diffusion,
+)
+from onepath.features import with_bases
+from onepath.graph import Graph
+from onepath.kernels import pack
+from onepath.learning.evidence import negative_log_evidence
+from onepath.learning.implicit import Weights, Which, graph_at
+from onepath.learning.learn import Learned, Learning, learn_by_crossval, learn_by_evidence, learned_parameters
+from onepath.posterior import Member, Posterior, member_of
+from onepath.transitions import Cells, Transitions, cells_of, coarser
+
+MOST_POINTS = {1: 512, 2: 128}
+"""Points for the features of one term, at most, by dimension; above two dimensions as in two, here and below."""
+
+LEARNING_CELLS, LEARNING_POINTS, LEARNING_TOLERANCE = {1: 128, 2: 256}, {1: 64, 2: 64}, 1e-4
+"""While parameters are learned: many fits, each coarser than the last one."""
+
+ROUNDS = 3
+"""How often points for the features are chosen anew, if those of the first parameters do not serve the learned ones."""
+
+MEMBERS = {1: 16, 2: 8}
+"""Parameters that the posterior averages over."""
+
+
+class Method(NamedTuple):
+    """How to fit: `cells` at most, features to a `tolerance`, γ in each diffusion entry's own units or None."""
+
+    solver: Solver
+    learning: Learning | None
+    fixed: Sequence[str]
+    cells: int
+    tolerance: float
+    smoothing: Float[Array, " entries"] | None
+
+
+class Fit(NamedTuple):
+    """A posterior, the completion and the log evidence at the best parameters, and how those were learned."""
+
+    posterior: Posterior
+    completion: Completion
+    evidence: float
+    learned: Learned | None
+
+
+def fit_graph(graph: Graph, transitions: Transitions, method: Method) -> Fit:
+    """Everything between a built graph and its posterior."""
+    which = learned_parameters(graph, method.fixed)
+    cells = Cells(*map(jnp.asarray, cells_of(transitions, method.cells)))
+    learned = None
+    if method.learning is not None and any(which):
+        learned = _learn(graph, transitions, cells, which, method.learning)
+        graph = learned.graph
+    graph = _with_bases(graph, cells, method.tolerance, MOST_POINTS)
+    parameters, distances = _parameters(graph, which, learned)
+    completions, members, values = _complete(parameters, graph, which, cells, method.solver, method.smoothing)
+    best = jax.tree.map(lambda leaf: leaf[0], completions)
+    mass = jnp.ones(1)
+    if learned is not None and len(parameters) > 1:
+        penalties = np.asarray([learned.prior.negative_log(np.asarray(draw))[0] for draw in parameters[1:]])
+        mass = jnp.asarray(_mass(np.asarray(values)[1:] + penalties, distances))
+        members = jax.tree.map(lambda leaf: leaf[1:], members)
+    return Fit(Posterior(graph, members, mass, which), best, -float(values[0]), learned)
+
+
+def _parameters(graph: Graph, which: Which, learned: Learned | None) -> tuple[Float[Array, "s k"], np.ndarray]:
+    """The graph's own parameters first, then what the posterior averages over, where that is known."""
+    best = pack(graph.parameters, which)[None]
+    if learned is None or learned.found.curvature is None:
+        return best, np.zeros(0)
+    draws, distances = learned.draws(MEMBERS[min(graph.dimension, 2)])
+    return jnp.concatenate([best, jnp.asarray(draws)]), distances
+
+
+def _with_bases(graph: Graph, cells: Cells, tolerance: float, most_points: dict[int, int]) -> Graph:
+    most = most_points[min(graph.dimension, 2)]
+    functions = [with_bases(f, cells.x, cells.counts > 0, tolerance, most) for f in (graph.drift, graph.diffusion)]
+    return replace(graph, drift=functions[0], diffusion=functions[1])
+
+
+def _rank(graph: Graph) -> int:
+    return sum(int(basis.used.sum()) for basis in graph.drift.bases + graph.diffusion.bases)
+
+
+def _learn(graph: Graph, transitions: Transitions, cells: Cells, which: Which, learning: Learning) -> Learned:
+    """Learn on coarse cells; choose points again while the learned parameters need more of them than they have."""
+    most = LEARNING_CELLS[min(graph.dimension, 2)]
+    coarse = Cells(*map(jnp.asarray, coarser(Cells(*map(np.asarray, cells)), most)))
+    current = _with_bases(graph, coarse, LEARNING_TOLERANCE, LEARNING_POINTS)
+    for _ in range(ROUNDS):
+        if learning.method == "evidence":
+            learned = learn_by_evidence(current, which, coarse, learning)
+        else:
+            learned = learn_by_crossval(current, which, transitions, most, learning)
+        better = _with_bases(learned.graph, coarse, LEARNING_TOLERANCE, LEARNING_POINTS)
+        if _rank(better) <= _rank(current) or learning.method == "bayesopt":
+            break
+        current = better
+    return learned
+
+
+def _mass(values: np.ndarray, distances: np.ndarray) -> np.ndarray:
+    """Importance weights exp(-value) / N(z), none larger than √n times their mean, so that no draw stands alone."""
+    logarithms = np.where(np.isfinite(values), distances - values, -np.inf)
+    weights = np.exp(logarithms - logarithms.max())
+    weights = np.minimum(weights, weights.mean() * np.sqrt(len(weights)))
+    return weights / weights.sum()
+
+
+@eqx.filter_jit
+def _complete(
+    parameters: Float[Array, "s k"],
+    graph: Graph,
+    which: Which,
+    cells: Cells,
+    solver: Solver,
+    smoothing: Float[Array, " entries"] | None,
+) -> tuple[Completion, Member, Float[Array, " s"]]:
+    """The completed graph and its negative log evidence for each of several θ, one after another.
+
+    The first starts from the initial condition, the others from the first one's solution.
+    """
+    first = objective_of(graph_at(graph, which, parameters[0]), cells)
+    start = initial_weights(first, smoothing)
+
+    def one(solved: tuple[Weights, Array], logarithms: Array) -> tuple[tuple[Weights, Array], tuple]:
+        weights, is_first = solved
+        objective = objective_of(graph_at(graph, which, logarithms), cells)
+        completion = complete(objective, solver, weights)
+        smooth = completion.weights
+        if smoothing is not None:
+            smooth = smoothed_diffusion(objective, smooth, smoothing)
+        value = negative_log_evidence(objective, completion.weights)
+        carried = jnp.where(is_first, completion.weights, weights)
+        return (carried, jnp.asarray(False)), (completion, member_of(objective, smooth, logarithms), value)
+
+    return jax.lax.scan(one, (start, jnp.asarray(True)), parameters)[1]

@@ -1,0 +1,157 @@
+"""Learning the parameters θ of a graph: by evidence, or by the paper's randomised cross-validation."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+from scipy.stats import qmc
+
+from onepath.completion import Solver, initial_weights, objective_of
+from onepath.graph import Graph
+from onepath.kernels import learnable, pack, parameter_names
+from onepath.learning.crossval import judge_split
+from onepath.learning.evidence import judge_evidence
+from onepath.learning.implicit import Judgement, Weights, Which, graph_at
+from onepath.learning.optimisers import Found, Slope, descend, explore
+from onepath.learning.prior import ParameterPrior, parameter_prior
+from onepath.learning.robust import RandomisedLoss, robust_learning
+from onepath.transitions import Cells, Transitions, cells_of
+
+Vector = npt.NDArray[np.float64]
+
+LEARNERS = ("evidence", "crossval", "bayesopt")
+
+MOST_EVALUATIONS = 200
+"""Of a criterion with its slope."""
+
+
+class Learning(NamedTuple):
+    """How to learn; `splits` and `evaluations` are the paper's M and K."""
+
+    method: str
+    solver: Solver
+    splits: int
+    evaluations: int
+    random_state: int | np.random.Generator | None
+    watch: Callable[[int, float], None]
+
+
+class Learned(NamedTuple):
+    """Learned parameters, what is known about them, and how the search ended."""
+
+    graph: Graph
+    prior: ParameterPrior
+    found: Found
+
+    def draws(self, count: int) -> tuple[Vector, Vector]:
+        """Parameters around the best ones, by a quasi-random normal sequence, and half their squared distance from it.
+
+        N(θ̂, H⁻¹), H the curvature of the negative log posterior at θ̂; no direction is wider than the prior.
+        """
+        values, vectors = np.linalg.eigh(np.asarray(self.found.curvature))
+        widest = np.max(self.prior.spread)
+        root = vectors / np.sqrt(np.maximum(values, 1.0 / widest**2))
+        normals = ndtri(qmc.Sobol(len(values), scramble=True, rng=0).random(count))
+        parameters = self.found.parameters + normals @ root.T
+        return np.clip(parameters, *self.prior.bounds.T), 0.5 * np.sum(np.square(normals), axis=1)
+
+
+def learned_parameters(graph: Graph, fixed: Sequence[str]) -> Which:
+    """Which leaves of θ are learned: all but those whose name, or the beginning of it, is in `fixed`."""
+    which = learnable(graph.parameters)
+    stems = tuple(dict.fromkeys(name.split("[")[0] for name in parameter_names(graph.parameters, which)))
+    for name in fixed:
+        if not any(_begins(stem, name) for stem in stems):
+            raise ValueError(f"fixed names {name!r}, which is no parameter of this model. It has {', '.join(stems)}.")
+    kept = iter([not any(_begins(stem, name) for name in fixed) for stem in stems])
+    return tuple(used and next(kept) for used in which)
+
+
+def _begins(stem: str, name: str) -> bool:
+    return stem == name or stem.startswith(name + ".")
+
+
+class WarmStart:
+    """Judgements of θ, each completion started from the last one that succeeded; a failed one is tried again cold."""
+
+    def __init__(self, start: Weights, watch: Callable[[int, float], None]) -> None:
+        self.cold = self.warm = start
+        self.count, self.watch = 0, watch
+
+    def __call__(self, judge: Callable[[Weights], Judgement]) -> tuple[float, Vector]:
+        judgement = judge(self.warm)
+        if not np.isfinite(judgement.value):
+            judgement = judge(self.cold)
+        if np.isfinite(judgement.value):
+            self.warm = judgement.completion.weights
+        self.count += 1
+        self.watch(self.count, float(judgement.value))
+        return float(judgement.value), np.asarray(judgement.slope)
+
+
+def _prior(graph: Graph, which: Which) -> ParameterPrior:
+    return parameter_prior(parameter_names(graph.parameters, which), np.asarray(pack(graph.parameters, which)))
+
+
+def _descend(criterion: Slope, prior: ParameterPrior) -> Found:
+    """The criterion plus the negative log prior, minimised from the prior's mean."""
+
+    def penalised(parameters: Vector) -> tuple[float, Vector]:
+        value, slope = criterion(parameters)
+        penalty, penalty_slope = prior.negative_log(parameters)
+        return value + penalty, slope + penalty_slope
+
+    return descend(penalised, prior.mean, prior.bounds, MOST_EVALUATIONS)
+
+
+def learn_by_evidence(graph: Graph, which: Which, cells: Cells, learning: Learning) -> Learned:
+    """The parameters of largest posterior probability."""
+    judged, prior = WarmStart(_initial(graph, cells), learning.watch), _prior(graph, which)
+
+    def evidence(parameters: Vector) -> tuple[float, Vector]:
+        theta = jnp.asarray(parameters)
+        return judged(lambda start: judge_evidence(theta, graph, which, cells, learning.solver, start))
+
+    found = _descend(evidence, prior)
+    return Learned(graph_at(graph, which, jnp.asarray(found.parameters)), prior, found)
+
+
+def learn_by_crossval(graph: Graph, which: Which, transitions: Transitions, most: int, learning: Learning) -> Learned:
+    """The parameters of least validation loss over random halves: by slopes on the same halves, or as in the paper.
+
+    The paper's way is Bayesian optimisation, with fresh halves each time and no prior but the bounds of the search.
+    """
+    whole = Cells(*map(jnp.asarray, cells_of(transitions, most)))
+    judged, prior = WarmStart(_initial(graph, whole), learning.watch), _prior(graph, which)
+    rng = np.random.default_rng(learning.random_state)
+    papers_way = learning.method == "bayesopt"
+
+    def validation_loss(parameters: Vector, training: np.ndarray, validation: np.ndarray) -> tuple[float, Vector]:
+        theta = jnp.asarray(parameters)
+        first, second = _half(transitions, training, most), _half(transitions, validation, most)
+        return judged(lambda start: judge_split(theta, graph, which, first, second, learning.solver, start))
+
+    def active_learner(loss: RandomisedLoss) -> Found:
+        if papers_way:
+            return explore(loss, prior.mean, prior.spread, learning.evaluations, int(rng.integers(2**31)))
+        return _descend(loss, prior)
+
+    count = len(transitions.dt)
+    found = robust_learning(
+        validation_loss, count, active_learner, splits=learning.splits, fresh=papers_way, random_state=rng
+    )
+    return Learned(graph_at(graph, which, jnp.asarray(found.parameters)), prior, found)
+
+
+def _half(transitions: Transitions, indices: np.ndarray, most: int) -> Cells:
+    half = Transitions(*(part[indices] for part in transitions))
+    return Cells(*map(jnp.asarray, cells_of(half, most)))
+
+
+@eqx.filter_jit
+def _initial(graph: Graph, cells: Cells) -> Weights:
+    return initial_weights(objective_of(graph, cells))

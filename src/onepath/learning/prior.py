@@ -1,0 +1,46 @@
+"""Weak log-normal priors on θ: they keep what the data cannot tell near sensible values."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float64]
+
+SPREADS = (
+    ("noise", 1.5),
+    ("level", 1.0),
+    ("linear.amplitude", 1.0),
+    ("cubic.amplitude", 1.5),
+    ("matern.amplitude", 1.0),
+    ("matern.scale", 0.7),
+)
+"""Standard deviations of log-parameters, by the end of their names; of a kernel that a user gives, `GIVEN_SPREAD`."""
+
+GIVEN_SPREAD = 3.0
+
+REACH = 5.0
+"""How many standard deviations the search may go."""
+
+
+class ParameterPrior(NamedTuple):
+    """Independent normal distributions of the logarithms."""
+
+    mean: Vector
+    spread: Vector
+
+    @property
+    def bounds(self) -> Vector:
+        return np.stack([self.mean - REACH * self.spread, self.mean + REACH * self.spread], axis=1)
+
+    def negative_log(self, logarithms: Vector) -> tuple[float, Vector]:
+        """½ Σ z² and its slope."""
+        z = (logarithms - self.mean) / self.spread
+        return 0.5 * float(z @ z), z / self.spread
+
+
+def parameter_prior(names: tuple[str, ...], centre: Vector) -> ParameterPrior:
+    """Centred on the values that a graph is built with."""
+    stems = [name.split("[")[0] for name in names]
+    spread = [next((s for end, s in SPREADS if stem.endswith(end)), GIVEN_SPREAD) for stem in stems]
+    return ParameterPrior(np.asarray(centre), np.asarray(spread))

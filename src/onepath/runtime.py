@@ -1,0 +1,75 @@
+"""How the package runs JAX: in double precision, with compiled code kept on disk, and without a trace afterwards."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import jax
+from jax.experimental.compilation_cache import compilation_cache
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+CACHE_VARIABLE = "ONEPATH_CACHE"
+"""Environment variable: another folder for compiled code, or "off" for none."""
+
+SHORTEST_COMPILATION = 0.1
+"""Code that takes fewer seconds to compile is not kept."""
+
+
+def cache_folder() -> Path | None:
+    """Where compiled code is kept between processes: the user's cache folder, one for each version of JAX."""
+    chosen = os.environ.get(CACHE_VARIABLE, "")
+    if chosen == "off":
+        return None
+    if chosen:
+        return Path(chosen)
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "onepath" / f"jax-{jax.__version__}"
+
+
+@contextmanager
+def _kept_on_disk() -> Iterator[None]:
+    """Keep compiled code, unless the user has chosen a place for that already or the folder cannot be written."""
+    names = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
+    before = {name: getattr(jax.config, name) for name in names}
+    folder = cache_folder()
+    if before[names[0]] is not None or folder is None or not _writable(folder):
+        yield
+        return
+    try:
+        jax.config.update(names[0], str(folder))
+        jax.config.update(names[1], SHORTEST_COMPILATION)
+        yield
+    finally:
+        for name, value in before.items():
+            jax.config.update(name, value)
+        compilation_cache.reset_cache()
+
+
+def _writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
+
+
+def engine(function: Callable[P, R]) -> Callable[P, R]:
+    """Run a function in float64 with compiled code kept on disk, and leave the caller's own JAX settings alone."""
+
+    @wraps(function)
+    def inside(*args: P.args, **kwargs: P.kwargs) -> R:
+        with jax.enable_x64(True), _kept_on_disk():
+            return function(*args, **kwargs)
+
+    return inside

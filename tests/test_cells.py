@@ -1,0 +1,173 @@
+"""Merging transitions into cells: laws that hold exactly, an error of second order, and what a million points cost."""
+
+import time
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import kramersmoyal
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+
+from onepath import SDE
+from onepath.build import Settings, build_graph
+from onepath.completion import objective_of
+from onepath.features import with_bases
+from onepath.metrics import relative_error
+from onepath.processes import PAPER_TRAJECTORIES, PROCESSES
+from onepath.transitions import Cells, Transitions, Units, cells_of
+
+
+def random_transitions(n, d, seed):
+    """Skewed starts, correlated increments, durations over two decades."""
+    rng = np.random.default_rng(seed)
+    mix = rng.normal(size=(d, d))
+    return Transitions(rng.gamma(2.0, size=(n, d)), rng.normal(size=(n, d)) @ mix, 10.0 ** rng.uniform(-2, 0, n))
+
+
+def ornstein_uhlenbeck(n, seed=0, dt=0.01):
+    """dX = -X dt + dW, exactly, from its recursion."""
+    keep = np.exp(-dt)
+    noise = np.random.default_rng(seed).normal(size=n) * np.sqrt((1 - keep**2) / 2)
+    return lfilter([1.0], [1.0, -keep], noise)
+
+
+def differences(data, dt, cells, reference, starts):
+    """Relative L2 difference of drift and diffusion over the range of the starts."""
+    grid = np.linspace(starts.min(), starts.max(), 200)
+    model = SDE(learn=None, cells=cells).fit(data, dt=dt)
+    return [
+        relative_error(getattr(model, what)(grid), getattr(reference, what)(grid)) for what in ("drift", "diffusion")
+    ]
+
+
+def scatter_of(y, weights):
+    centred = y - np.average(y, axis=0, weights=weights)
+    return np.einsum("n,ni,nj->ij", weights, centred, centred)
+
+
+@pytest.mark.parametrize("n", [40, 500, 5000], ids=["no merging", "by splitting", "on a grid first"])
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(5))
+def test_merging_keeps_counts_sums_and_scatter(n, d, seed):
+    x, y, dt = transitions = random_transitions(n, d, seed)
+    cells = cells_of(transitions, 64 if n < 1000 else 16)
+    assert len(cells.counts) == (64 if n < 1000 else 16)
+    assert cells.counts.sum() == n
+    np.testing.assert_allclose(cells.counts @ cells.x, x.sum(axis=0))
+    np.testing.assert_allclose(cells.counts @ cells.y, y.sum(axis=0), atol=1e-10 * n)
+    np.testing.assert_allclose(cells.counts @ cells.dt, dt.sum())
+    between = scatter_of(cells.y, cells.counts)
+    total = scatter_of(y, np.ones(n))
+    np.testing.assert_allclose(cells.scatter.sum(axis=0) + between, total, atol=1e-10 * np.trace(total))
+    assert np.all(np.linalg.eigvalsh(cells.scatter) >= -1e-10 * np.trace(total))
+
+
+@pytest.mark.parametrize("n", [1, 63, 64])
+def test_one_transition_a_cell_while_there_is_room(n):
+    transitions = random_transitions(n, 2, 0)
+    cells = cells_of(transitions, 64)
+    np.testing.assert_array_equal(cells.counts, np.arange(64) < n)
+    for got, wanted in ((cells.x, transitions.x), (cells.y, transitions.y), (cells.dt, transitions.dt)):
+        np.testing.assert_array_equal(got[:n], wanted)
+    np.testing.assert_array_equal(cells.scatter, 0.0)
+
+
+def test_every_cell_is_used_when_there_are_enough_points():
+    cells = cells_of(random_transitions(3000, 2, 0), 128)
+    assert np.all(cells.counts > 0)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_padding_does_not_change_the_loss(d):
+    transitions = random_transitions(50, d, 0)
+    units = Units(np.zeros(d), np.ones(d), 1.0)
+    settings = Settings(None, None, "full", "softplus", "euler", None)
+    few, many = cells_of(transitions, 64), cells_of(transitions, 512)
+    with jax.enable_x64(True):
+        graph = build_graph(settings, transitions, units)
+        chosen = [
+            with_bases(part, *map(jnp.asarray, (few.x, few.counts > 0)), 1e-6)
+            for part in (graph.drift, graph.diffusion)
+        ]
+        graph = replace(graph, drift=chosen[0], diffusion=chosen[1])
+        objectives = [objective_of(graph, Cells(*map(jnp.asarray, cells))) for cells in (few, many)]
+        weights = jnp.asarray(np.random.default_rng(1).normal(size=objectives[0].phi.shape[1:]))
+        losses = [float(objective.loss(weights)) for objective in objectives]
+        slopes = [np.asarray(objective.gradient(weights)) for objective in objectives]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-12)
+    np.testing.assert_allclose(slopes[0], slopes[1], rtol=1e-9, atol=1e-9 * np.abs(slopes[0]).max())
+
+
+@pytest.mark.parametrize("name", PAPER_TRAJECTORIES)
+def test_merging_the_papers_records_changes_hardly_anything(name):
+    """Its 500 points in 128 cells, against one transition a cell."""
+    record = PAPER_TRAJECTORIES[name]
+    x = record.x_train
+    drift, diffusion = differences(x, record.dt, 128, SDE(learn=None, cells=512).fit(x, dt=record.dt), x)
+    print(f"{name}: drift {drift:.2%}, diffusion {diffusion:.3%}")
+    assert drift < 0.01
+    assert diffusion < 0.01
+
+
+def antithetic(process, starts):
+    """From every start one increment f Δt + σ √Δt and one f Δt - σ √Δt, as records of two rows.
+
+    Noise cancels at every start, so that what is left of merging is its bias. On noisy increments the difference of two
+    estimates also has a random part, of first order, because a cell forgets where in it each increment began.
+    """
+    centre = starts + process.drift(starts) * process.dt
+    reach = process.diffusion(starts)[:, :, 0] * np.sqrt(process.dt)
+    return [
+        np.stack([start, end]) for sign in (1, -1) for start, end in zip(starts, centre + sign * reach, strict=True)
+    ]
+
+
+def test_merging_is_of_second_order():
+    """Four times less for every halving of the cells, on the median over processes."""
+    sizes, table = [64, 128, 256], []
+    for name in ("double_well", "wiggly", "ou_slow", "quadratic_noise", "washboard", "double_well_multiplicative"):
+        process = PROCESSES[name]
+        for seed in range(2):
+            starts = np.sort(np.random.default_rng(seed).uniform(-2, 2, size=(1000, 1)), axis=0)
+            records = antithetic(process, starts)
+            unmerged = SDE(learn=None, cells=2048).fit(records, dt=process.dt)
+            table.append([differences(records, process.dt, cells, unmerged, starts) for cells in sizes])
+    medians = np.median(table, axis=0)
+    slopes = -np.polyfit(np.log(sizes), np.log(medians), 1)[0]
+    for cells, (drift, diffusion) in zip(sizes, medians, strict=True):
+        print(f"{cells:>4} cells: drift {drift:.3%}, diffusion {diffusion:.4%}")
+    print(f"order: drift {slopes[0]:.2f}, diffusion {slopes[1]:.2f}")
+    assert np.all(slopes > 1.5)
+
+
+def test_an_outlier_among_many_does_not_coarsen_the_rest():
+    """A second record that starts 100 standard deviations away, with one ordinary increment."""
+    x = ornstein_uhlenbeck(100_001)
+    far = 100 * x.std() + np.array([0.0, -0.05])
+    grid = np.linspace(-1.5, 1.5, 100)
+    alone = SDE(learn=None).fit(x, dt=0.01)
+    both = SDE(learn=None).fit([x, far], dt=0.01)
+    for what in ("drift", "diffusion"):
+        low, high = getattr(alone, f"{what}_band")(grid)
+        value = getattr(both, what)(grid)
+        assert np.mean((low <= value) & (value <= high)) > 0.95
+    assert both.outcome_.startswith("converged")
+
+
+def test_a_million_points_cost_little_more_than_ten_thousand():
+    def seconds(act):
+        times = []
+        for _ in range(3):
+            begun = time.perf_counter()
+            act()
+            times.append(time.perf_counter() - begun)
+        return min(times)
+
+    million = ornstein_uhlenbeck(1_000_001)
+    few = seconds(lambda: SDE(learn=None).fit(million[:10_001], dt=0.01))
+    many = seconds(lambda: SDE(learn=None).fit(million, dt=0.01))
+    peer = seconds(lambda: kramersmoyal.km(million, bins=[5000], powers=[[1], [2]], bw=0.15))
+    print(f"10 000 points {few:.3f} s, 1 000 000 points {many:.3f} s, kramersmoyal on these {peer:.3f} s")
+    assert many < max(3 * few, peer)

@@ -1,0 +1,209 @@
+"""The MAP loss against the paper's formula and SciPy's densities; its derivatives against differences and averages."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import multivariate_normal
+from tinygp import kernels
+
+from onepath.build import Settings, build_graph
+from onepath.completion import SOLVERS, complete, objective_of, quadratic_variation_start, smoothed_diffusion
+from onepath.features import with_bases
+from onepath.transitions import Transitions, Units, cells_of
+
+pytestmark = pytest.mark.usefixtures("double")
+
+LAMBDA, SCALE, CELLS = 1e-3, 0.7, 64
+LINKS = {"identity": lambda g: g, "exp": np.exp, "softplus": lambda g: np.log1p(np.exp(g))}
+OFFSETS = {"identity": 0.0, "exp": 0.0, "softplus": np.log(np.expm1(1.0))}
+
+
+def transitions(d, seed=0, distinct=60, copies=1):
+    """Starts so far apart that no matrix is near singular; steps of several lengths."""
+    random = np.random.default_rng(seed)
+    x = np.stack([np.arange(distinct) + random.uniform(0, 0.3, distinct) for _ in range(d)], axis=1)
+    dt = random.uniform(0.05, 0.2, distinct)
+    y = random.normal(size=(copies * distinct, d)) * np.sqrt(np.tile(dt, copies))[:, None]
+    return Transitions(np.tile(x, (copies, 1)), y, np.tile(dt, copies))
+
+
+def problem(data, link="softplus", noise="diagonal"):
+    """The objective of given transitions, in their own units, with all starts as points of the features."""
+    d = data.x.shape[1]
+    kernel = kernels.Matern52(scale=SCALE)
+    settings = Settings(kernel, kernel, noise, link, "euler", LAMBDA)
+    graph = build_graph(settings, data, Units(np.zeros(d), np.ones(d), 1.0))
+    cells = cells_of(data, CELLS)
+    parts = (graph.drift, graph.diffusion)
+    bases = tuple(with_bases(part, jnp.asarray(cells.x), jnp.asarray(cells.counts > 0), 0.0) for part in parts)
+    return objective_of(eqx.tree_at(lambda graph: (graph.drift, graph.diffusion), graph, bases), cells)
+
+
+def random_weights(objective, seed=1):
+    """A draw from the prior, made smaller so that σ stays away from zero."""
+    return jnp.asarray(0.3 * np.random.default_rng(seed).normal(size=objective.phi.shape[1:]))
+
+
+def used_weights(objective, weights):
+    return np.asarray(weights) * np.any(np.asarray(objective.phi) != 0, axis=0)
+
+
+def matern52(x):
+    r = np.sqrt(5) * np.abs(x - x.T) / SCALE
+    return (1 + r + r**2 / 3) * np.exp(-r)
+
+
+def gaussians(objective, weights, link, noise, data):
+    """Mean and covariance of each increment, from the values of the unknown functions, by hand."""
+    n, d = data.x.shape
+    cell = [np.flatnonzero(np.all(np.isclose(objective.cells.x, start), axis=1))[0] for start in data.x]
+    latent = np.asarray(objective.latent(weights))[cell]
+    unit = np.sqrt(np.mean(data.y**2 / data.dt[:, None], axis=0))
+    sigma = np.zeros((n, d, d))
+    for i in range(d):
+        sigma[:, i, i] = unit[i] * LINKS[link](latent[:, d + i])
+    if noise == "full":
+        for g, (i, j) in zip(latent[:, 2 * d :].T, zip(*np.tril_indices(d, -1), strict=True), strict=True):
+            sigma[:, i, j] = unit[i] * g
+    covariance = sigma @ np.swapaxes(sigma, 1, 2) * data.dt[:, None, None] + LAMBDA * np.eye(d)
+    return latent[:, :d] * data.dt[:, None], covariance
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_loss_is_half_the_papers(link, seed):
+    """𝓛(f, σ) with f'K⁻¹f and g'G⁻¹g; g is σ itself under the identity link."""
+    data = transitions(1, seed)
+    objective = problem(data, link)
+    weights = random_weights(objective, seed)
+    mean, covariance = gaussians(objective, weights, link, "diagonal", data)
+    f, g = np.asarray(objective.latent(weights))[: len(data.dt)].T
+    g = g - OFFSETS[link]
+    prior = matern52(data.x)
+    unit = np.sqrt(np.mean(data.y[:, 0] ** 2 / data.dt))
+    variance = covariance[:, 0, 0]
+    loss = np.sum((data.y - mean)[:, 0] ** 2 / variance) + np.sum(np.log(variance))
+    loss += f @ np.linalg.solve(prior, f) + g @ np.linalg.solve(prior, g) * (1 if link == "exp" else unit**2)
+    assert float(objective.loss(jnp.asarray(used_weights(objective, weights)))) == pytest.approx(loss / 2, rel=1e-10)
+
+
+@pytest.mark.parametrize("copies", [1, 3], ids=["single", "merged"])
+@pytest.mark.parametrize(("d", "noise", "link"), [(1, "diagonal", "exp"), (2, "full", "softplus"), (2, "full", "exp")])
+def test_loss_is_minus_the_log_density_of_every_increment(d, noise, link, copies):
+    data = transitions(d, distinct=60, copies=copies)
+    objective = problem(data, link, noise)
+    assert set(np.asarray(objective.cells.counts)) == {0.0, float(copies)}
+    weights = random_weights(objective)
+    means, covariances = gaussians(objective, weights, link, noise, data)
+    density = sum(map(multivariate_normal.logpdf, data.y, means, covariances))
+    expected = -density - len(data.dt) * d / 2 * np.log(2 * np.pi) + 0.5 * np.sum(np.square(weights))
+    assert float(objective.loss(weights)) == pytest.approx(expected, rel=1e-10)
+
+
+def difference(values, step):
+    """First derivative from values at -2, -1, 1 and 2 steps: the error is of fourth order."""
+    return (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * step)
+
+
+CASES = [(1, "diagonal", "identity"), (1, "diagonal", "exp"), (2, "full", "softplus")]
+
+
+@pytest.mark.parametrize(("d", "noise", "link"), CASES)
+def test_gradient_and_hessian_are_limits_of_differences(d, noise, link):
+    objective = problem(transitions(d, copies=2), link, noise)
+    weights, step = random_weights(objective), 1e-5
+    hessian = np.asarray(eqx.filter_jit(objective.curvature)(weights, exact=True))
+    loss, gradient = eqx.filter_jit(objective.loss), eqx.filter_jit(objective.gradient)
+    assert_allclose(hessian, hessian.T, atol=1e-12 * np.abs(hessian).max())
+    for seed in range(5):
+        direction = np.random.default_rng(seed).normal(size=weights.shape)
+        along = [weights + k * step * direction for k in (-2, -1, 1, 2)]
+        slope = np.sum(np.asarray(gradient(weights)) * direction)
+        assert slope == pytest.approx(difference([float(loss(at)) for at in along], step), rel=1e-6)
+        change = difference([np.asarray(gradient(at)).ravel() for at in along], step)
+        assert_allclose(hessian @ direction.ravel(), change, rtol=0, atol=1e-7 * np.abs(change).max())
+
+
+@pytest.mark.parametrize(("d", "noise", "link"), CASES)
+def test_fisher_matrix_is_the_average_hessian_over_increments_of_the_model(d, noise, link):
+    """A cell of many draws has the sum of their Hessians; batches of them tell the error of the average."""
+    data, draws, batches = transitions(d), 2000, 40
+    objective = problem(data, link, noise)
+    weights, random = random_weights(objective), np.random.default_rng(0)
+    means, covariances = gaussians(objective, weights, link, noise, data)
+    roots, n = np.linalg.cholesky(covariances), len(data.dt)
+    directions = random.normal(size=(12, weights.size))
+    curvature = eqx.filter_jit(lambda objective, exact: objective.curvature(weights, exact) - jnp.eye(weights.size))
+    fisher = np.asarray(curvature(objective, jnp.asarray(False)))
+    averages = []
+    for _ in range(batches):
+        y = means[:, None] + np.einsum("nij,nsj->nsi", roots, random.normal(size=(n, draws, d)))
+        centred = y - y.mean(axis=1, keepdims=True)
+        counts, mean, scatter = (np.zeros_like(part) for part in objective.cells[:1] + objective.cells[2:4])
+        counts[:n], mean[:n], scatter[:n] = draws, y.mean(axis=1), np.einsum("nsi,nsj->nij", centred, centred)
+        cells = objective.cells._replace(counts=jnp.asarray(counts), y=jnp.asarray(mean), scatter=jnp.asarray(scatter))
+        averages.append(curvature(eqx.tree_at(lambda o: o.cells, objective, cells), jnp.asarray(True)) / draws)
+    measured = np.einsum("vi,bij,vj->bv", directions, np.stack(averages), directions)
+    expected = np.einsum("vi,ij,vj->v", directions, fisher, directions)
+    error = measured.std(axis=0, ddof=1) / np.sqrt(batches)
+    assert np.max(np.abs(measured.mean(axis=0) - expected) / error) < 5
+    assert np.linalg.norm(np.mean(averages, axis=0) - fisher) < 0.02 * np.linalg.norm(fisher)
+
+
+def test_fisher_matrix_of_one_dimension_in_closed_form():
+    """Blocks I + Φ'diag(Δt²/v)Φ for the drift and I + Φ'diag(2σ²Δt²/v²)Φ for σ, nothing between them."""
+    data = transitions(1)
+    objective = problem(data, "identity")
+    weights = random_weights(objective)
+    _, covariance = gaussians(objective, weights, "identity", "diagonal", data)
+    v, n, p = covariance[:, 0, 0], len(data.dt), objective.phi.shape[2]
+    unit = float(objective.graph.unit[0])
+    phi_f, phi_s = np.asarray(objective.phi)[:n].transpose(1, 0, 2)
+    expected = np.eye(2 * p)
+    expected[:p, :p] += phi_f.T * (data.dt**2 / v) @ phi_f
+    expected[p:, p:] += phi_s.T * (unit**2 * 2 * (v - LAMBDA) * data.dt / v**2) @ phi_s
+    assert_allclose(objective.curvature(weights, exact=False), expected, rtol=0, atol=1e-10 * expected.max())
+
+
+def test_best_drift_is_the_papers():
+    """f̄*(σ̄) = KΛ(ΛKΛ + Σ + λI)⁻¹Y."""
+    data = transitions(1)
+    objective = problem(data, "softplus")
+    weights = random_weights(objective)
+    _, covariance = gaussians(objective, weights, "softplus", "diagonal", data)
+    prior, steps, n = matern52(data.x), np.diag(data.dt), len(data.dt)
+    expected = prior @ steps @ np.linalg.solve(steps @ prior @ steps + np.diag(covariance[:, 0, 0]), data.y[:, 0])
+    best = objective.latent(objective.with_best_drift(weights))
+    assert_allclose(best[:n, 0], expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+    assert_allclose(best[:, 1], objective.latent(weights)[:, 1])
+
+
+def test_smoothing_and_start_are_the_papers():
+    """σ* = G(G + γI)⁻¹σ†, and a start from the quadratic variation smoothed likewise, around its mean."""
+    data, gamma = transitions(1), 0.05
+    objective = problem(data, "identity")
+    weights, n = random_weights(objective), len(data.dt)
+    unit = float(objective.graph.unit[0])
+    smooth = matern52(data.x) @ np.linalg.inv(matern52(data.x) + gamma * np.eye(n))
+    values = unit * np.asarray(objective.latent(weights))[:n, 1]
+    smoothing = jnp.asarray([gamma / unit**2])
+    after = objective.latent(smoothed_diffusion(objective, weights, smoothing))
+    assert_allclose(unit * after[:n, 1], smooth @ values, rtol=0, atol=1e-9 * np.abs(values).max())
+    variation = data.y[:, 0] ** 2 / data.dt
+    rough = smooth @ (variation - variation.mean()) + variation.mean()
+    expected = smooth @ np.sqrt(np.maximum(rough, 0.01 * variation.mean()))
+    start = objective.latent(quadratic_variation_start(objective, smoothing))
+    assert_allclose(unit * start[:n, 1], expected, rtol=0, atol=1e-9 * expected.max())
+    assert_allclose(start[:, 0], 0)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_every_solver_ends_where_the_gradient_vanishes(solver):
+    objective = problem(transitions(1, copies=20), "softplus")
+    most = SOLVERS[solver].most_steps
+    done = eqx.filter_jit(complete)(objective, SOLVERS[solver], jnp.zeros(objective.phi.shape[1:]))
+    assert int(done.steps) <= most
+    assert float(objective.loss(done.weights)) == pytest.approx(float(done.loss), rel=1e-12)
+    assert np.max(np.abs(objective.gradient(done.weights))) < 1e-5

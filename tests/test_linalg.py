@@ -1,0 +1,137 @@
+"""Factorisations against NumPy, pivoted Cholesky against a plain greedy loop, and precision that stays at home."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from onepath import SDE
+from onepath.linalg import (
+    backward_solve,
+    cholesky,
+    forward_solve,
+    log_determinant,
+    one_by_one,
+    pivots,
+    small_cholesky,
+    small_forward_solve,
+    solve,
+    square_root,
+)
+from onepath.runtime import engine
+
+
+def positive_definite(size, seed, smallest=0.1):
+    """A matrix with eigenvalues from `smallest` to 1."""
+    random = np.random.default_rng(seed)
+    rotation, _ = np.linalg.qr(random.normal(size=(size, size)))
+    return rotation * np.linspace(smallest, 1, size) @ rotation.T
+
+
+@pytest.mark.usefixtures("double")
+def test_solves_and_log_determinant_are_numpys():
+    matrix, right = positive_definite(20, 0), jnp.asarray(np.random.default_rng(1).normal(size=(20, 3)))
+    lower = cholesky(jnp.asarray(matrix))
+    assert_allclose(lower, np.linalg.cholesky(matrix), atol=1e-10)
+    assert_allclose(forward_solve(lower, right), np.linalg.solve(lower, right), rtol=1e-9, atol=1e-9)
+    assert_allclose(backward_solve(lower, right), np.linalg.solve(lower.T, right), rtol=1e-9, atol=1e-9)
+    assert_allclose(solve(lower, right), np.linalg.solve(matrix, right), rtol=1e-9, atol=1e-9)
+    assert log_determinant(lower) == pytest.approx(np.linalg.slogdet(matrix)[1], rel=1e-9)
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_a_singular_matrix_has_a_factor_in_any_units(scale):
+    column = np.random.default_rng(0).normal(size=(20, 1))
+    matrix = scale * column @ column.T
+    lower = np.asarray(cholesky(jnp.asarray(matrix)))
+    assert np.all(np.isfinite(lower))
+    assert np.max(np.abs(lower @ lower.T - matrix)) < 1e-11 * np.trace(matrix)
+
+
+@pytest.mark.usefixtures("double")
+def test_square_root_squares_back_even_where_singular():
+    factor = np.random.default_rng(0).normal(size=(12, 5))
+    root = np.asarray(square_root(jnp.asarray(factor @ factor.T)))
+    assert_allclose(root @ root.T, factor @ factor.T, atol=1e-12)
+
+
+@pytest.mark.usefixtures("double")
+def test_one_by_one_is_a_loop():
+    stack = np.stack([positive_definite(6, seed) for seed in range(3)])
+    right = np.random.default_rng(0).normal(size=(3, 6))
+    together = one_by_one(
+        lambda matrix, vector: solve(cholesky(matrix), vector), jnp.asarray(stack), jnp.asarray(right)
+    )
+    assert_allclose(together, [np.linalg.solve(*each) for each in zip(stack, right, strict=True)], rtol=1e-9)
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_small_factorisations_are_numpys(d):
+    matrix, right = positive_definite(d, d), np.random.default_rng(d).normal(size=(d, 2))
+    lower = small_cholesky(jnp.asarray(matrix))
+    assert_allclose(lower, np.linalg.cholesky(matrix), atol=1e-14)
+    assert_allclose(
+        small_forward_solve(lower, jnp.asarray(right)), np.linalg.solve(lower, right), rtol=1e-12, atol=1e-12
+    )
+
+
+@pytest.mark.usefixtures("double")
+def test_a_singular_covariance_has_a_small_factor():
+    """One Brownian motion in two dimensions, without measurement noise."""
+    matrix = np.outer([1.0, 2.0], [1.0, 2.0])
+    lower = np.asarray(small_cholesky(jnp.asarray(matrix)))
+    assert_allclose(lower @ lower.T, matrix, atol=1e-11)
+
+
+def greedy(matrix, usable, tolerance):
+    """Repeatedly condition on the point of largest remaining variance, by the textbook formula."""
+    chosen, residual = [], matrix
+    while True:
+        variance = np.where(usable, np.diag(residual), 0)
+        if variance.max() <= tolerance * np.max(np.where(usable, np.diag(matrix), 0)):
+            return chosen
+        chosen.append(int(np.argmax(variance)))
+        block = np.linalg.solve(matrix[np.ix_(chosen, chosen)], matrix[chosen])
+        residual = matrix - matrix[:, chosen] @ block
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("tolerance", [0.3, 1e-2, 1e-4])
+def test_pivots_are_the_points_of_largest_remaining_variance(tolerance):
+    random = np.random.default_rng(3)
+    x, usable = random.uniform(-2, 2, 64), random.random(64) < 0.8
+    amplitude = 1 + 0.3 * np.sin(x)
+    matrix = np.outer(amplitude, amplitude) * np.exp(-0.5 * np.subtract.outer(x, x) ** 2)
+    expected = greedy(matrix, usable, tolerance)
+    chosen, rank = pivots(jnp.asarray(matrix), jnp.asarray(usable), jnp.asarray(tolerance), 32)
+    assert list(chosen[: int(rank)]) == expected
+    assert usable[np.asarray(chosen[: int(rank)])].all()
+
+
+@pytest.mark.usefixtures("double")
+def test_pivots_stop_where_there_is_no_more_room():
+    chosen, rank = pivots(jnp.eye(10), jnp.ones(10, bool), jnp.asarray(1e-6), 4)
+    assert int(rank) == 4
+    assert len(set(map(int, chosen))) == 4
+
+
+def test_double_precision_stays_inside():
+    @engine
+    def inside():
+        return jnp.ones(1).dtype
+
+    assert inside() == np.float64
+    assert jnp.ones(1).dtype == np.float32
+
+
+def test_a_fit_leaves_the_callers_precision_alone():
+    path = np.cumsum(np.random.default_rng(0).normal(size=80))
+    model = SDE(learn=None, cells=128).fit(path, dt=0.1)
+    answers = (*model.drift_band(path[:5]), *model.diffusion_band(path[:5]), *model.functions(path[:5], draws=2))
+    assert {answer.dtype for answer in answers} == {np.dtype(np.float64)}
+    assert np.isfinite(model.score(path, dt=0.1))
+    assert jnp.ones(1).dtype == np.float32
+    assert jax.config.jax_enable_x64 is False
