@@ -117,13 +117,13 @@ def run(task):
 
     name, methods, seeds = task
     process = PROCESSES[name]
-    paths = process.simulate(2 * TRANSITIONS, paths=max(seeds) + 1, random_state=12345)
+    paths = {seed: process.simulate(2 * TRANSITIONS, random_state=1000 + seed)[0] for seed in (0, *seeds)}
     results = {}
     for method in methods:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if method in ("onepath", "non-learned"):
-                FITS[method](paths[0, : TRANSITIONS + 1], process.dt)
+                FITS[method](paths[0][: TRANSITIONS + 1], process.dt)
             for seed in seeds:
                 try:
                     scores = judge(process, paths[seed], method)

@@ -88,7 +88,7 @@ def test_padding_does_not_change_the_loss(d):
     with jax.enable_x64(True):
         graph = build_graph(settings, transitions, units)
         chosen = [
-            with_bases(part, *map(jnp.asarray, (few.x, few.counts > 0)), 1e-6)
+            with_bases(part, *map(jnp.asarray, (few.x, few.counts > 0)), 1e-6, 512)
             for part in (graph.drift, graph.diffusion)
         ]
         graph = replace(graph, drift=chosen[0], diffusion=chosen[1])
@@ -166,8 +166,8 @@ def test_a_million_points_cost_little_more_than_ten_thousand():
         return min(times)
 
     million = ornstein_uhlenbeck(1_000_001)
-    few = seconds(lambda: SDE(learn=None).fit(million[:10_001], dt=0.01))
-    many = seconds(lambda: SDE(learn=None).fit(million, dt=0.01))
+    few = seconds(lambda: SDE().fit(million[:10_001], dt=0.01))
+    many = seconds(lambda: SDE().fit(million, dt=0.01))
     peer = seconds(lambda: kramersmoyal.km(million, bins=[5000], powers=[[1], [2]], bw=0.15))
     print(f"10 000 points {few:.3f} s, 1 000 000 points {many:.3f} s, kramersmoyal on these {peer:.3f} s")
     assert many < max(3 * few, peer)

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 from tinygp import kernels
+from tinygp.kernels.distance import L2Distance
 
 from onepath.build import Settings, build_graph
 from onepath.completion import SOLVERS, complete, objective_of, quadratic_variation_start, smoothed_diffusion
@@ -32,12 +33,12 @@ def transitions(d, seed=0, distinct=60, copies=1):
 def problem(data, link="softplus", noise="diagonal"):
     """The objective of given transitions, in their own units, with all starts as points of the features."""
     d = data.x.shape[1]
-    kernel = kernels.Matern52(scale=SCALE)
+    kernel = kernels.Matern52(scale=SCALE, distance=L2Distance())
     settings = Settings(kernel, kernel, noise, link, "euler", LAMBDA)
     graph = build_graph(settings, data, Units(np.zeros(d), np.ones(d), 1.0))
     cells = cells_of(data, CELLS)
     parts = (graph.drift, graph.diffusion)
-    bases = tuple(with_bases(part, jnp.asarray(cells.x), jnp.asarray(cells.counts > 0), 0.0) for part in parts)
+    bases = tuple(with_bases(part, jnp.asarray(cells.x), jnp.asarray(cells.counts > 0), 0.0, CELLS) for part in parts)
     return objective_of(eqx.tree_at(lambda graph: (graph.drift, graph.diffusion), graph, bases), cells)
 
 

@@ -51,7 +51,7 @@ def test_all_points_give_the_kernel_matrix_to_rounding(d):
     u, usable = starts(d)
     matern = kernels.Matern52(scale=0.8, distance=kernels.stationary.L2Distance())
     kernel = matern * 2.0 + kernels.Constant(0.5) * kernels.DotProduct()
-    completed = with_bases(function(kernel, d), u, usable, 0.0)
+    completed = with_bases(function(kernel, d), u, usable, 0.0, ROOM)
     x = np.asarray(u)[:POINTS]
     expected = 2 * matern52(x, x, 0.8) + 0.5 * x @ x.T
     assert_allclose(gram(completed, u[:POINTS]), expected, rtol=0, atol=1e-10 * expected.max())
@@ -61,7 +61,7 @@ def test_all_points_give_the_kernel_matrix_to_rounding(d):
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-6])
 def test_chosen_points_leave_no_more_variance_than_stated(d, tolerance):
     u, usable = starts(d)
-    completed = with_bases(function(kernels.ExpSquared(scale=1.5), d), u, usable, tolerance)
+    completed = with_bases(function(kernels.ExpSquared(scale=1.5), d), u, usable, tolerance, ROOM)
     x = np.asarray(u)[:POINTS]
     residual = exp_squared(x, x, 1.5) - gram(completed, u[:POINTS])
     assert rank(completed.bases[0]) < POINTS
@@ -80,7 +80,7 @@ def test_a_kernel_of_finite_rank_gets_its_rank(d, linear, cubic):
     u, usable = starts(d)
     x = np.asarray(u)[:POINTS]
     for order, expected in ((1, linear), (3, cubic)):
-        completed = with_bases(function(kernels.Polynomial(order=order, sigma=1.0), d), u, usable, 1e-8)
+        completed = with_bases(function(kernels.Polynomial(order=order, sigma=1.0), d), u, usable, 1e-8, ROOM)
         assert rank(completed.bases[0]) == expected
         matrix = (1 + x @ x.T) ** order
         assert_allclose(gram(completed, u[:POINTS]), matrix, rtol=0, atol=1e-9 * matrix.max())
@@ -93,9 +93,9 @@ def test_a_kernel_of_finite_rank_gets_its_rank(d, linear, cubic):
 def test_padding_changes_nothing():
     u, usable = starts(1)
     kernel = kernels.Polynomial(order=3, sigma=1.0) + kernels.Matern52(scale=0.8)
-    with_padding = with_bases(function(kernel, 1), u, usable, 1e-6)
-    without = with_bases(function(kernel, 1), u[:POINTS], usable[:POINTS], 1e-6)
-    elsewhere = with_bases(function(kernel, 1), u.at[POINTS:].set(1e3), usable, 1e-6)
+    with_padding = with_bases(function(kernel, 1), u, usable, 1e-6, ROOM)
+    without = with_bases(function(kernel, 1), u[:POINTS], usable[:POINTS], 1e-6, ROOM)
+    elsewhere = with_bases(function(kernel, 1), u.at[POINTS:].set(1e3), usable, 1e-6, ROOM)
     for other in (without, elsewhere):
         assert_allclose(gram(other, u), gram(with_padding, u), rtol=0, atol=1e-12 * np.max(gram(with_padding, u)))
     for basis, phi in zip(with_padding.bases, _by_term(with_padding, u), strict=True):
@@ -109,7 +109,7 @@ def _by_term(completed, u):
 
 def test_more_padding_in_a_basis_changes_nothing():
     u, usable = starts(1)
-    completed = with_bases(function(kernels.Matern52(scale=0.5), 1), u, usable, 1e-4)
+    completed = with_bases(function(kernels.Matern52(scale=0.5), 1), u, usable, 1e-4, ROOM)
     basis = completed.bases[0]
     more = Basis(jnp.concatenate([basis.points, basis.points[:7] + 3]), jnp.pad(basis.used, (0, 7)))
     padded = UnknownFunction(completed.kernel, completed.amplitude, completed.location, completed.scale, (more,))
@@ -120,8 +120,8 @@ def test_more_padding_in_a_basis_changes_nothing():
 def test_a_sum_is_a_concatenation():
     u, usable = starts(1)
     parts = (kernels.Matern52(scale=0.5), kernels.DotProduct(), kernels.Constant(0.3))
-    whole = with_bases(function(parts[0] + (parts[1] + parts[2]), 1), u, usable, 1e-4)
-    alone = [with_bases(function(part, 1), u, usable, 1e-4).features(u) for part in parts]
+    whole = with_bases(function(parts[0] + (parts[1] + parts[2]), 1), u, usable, 1e-4, ROOM)
+    alone = [with_bases(function(part, 1), u, usable, 1e-4, ROOM).features(u) for part in parts]
     assert [rank(basis) for basis in whole.bases[1:]] == [1, 1]
     assert_allclose(whole.features(u), jnp.concatenate(alone, axis=2))
 
@@ -130,7 +130,7 @@ def test_units_and_amplitude_are_those_stated():
     """g(u) = amplitude φ(location + scale u)·w: its covariance is amplitude² k(x, x')."""
     u, usable = starts(1)
     settings = {"location": 3.0, "scale": 2.0, "amplitude": 0.25}
-    completed = with_bases(function(kernels.Matern52(scale=0.9), 1, **settings), u, usable, 0.0)
+    completed = with_bases(function(kernels.Matern52(scale=0.9), 1, **settings), u, usable, 0.0, ROOM)
     x = 3 + 2 * np.asarray(u)[:POINTS]
     expected = 0.25**2 * matern52(x, x, 0.9)
     assert_allclose(gram(completed, u[:POINTS]), expected, rtol=0, atol=1e-11)
@@ -142,7 +142,7 @@ def test_outputs_have_their_own_parameters_and_share_points():
     u, usable = starts(1)
     scales = (0.5, 2.0)
     both = UnknownFunction(kernels.Matern52(scale=jnp.asarray(scales)), jnp.ones(2), jnp.zeros(1), jnp.ones(1))
-    phi = np.asarray(with_bases(both, u, usable, 1e-8).features(u[:POINTS]))
+    phi = np.asarray(with_bases(both, u, usable, 1e-8, ROOM).features(u[:POINTS]))
     x = np.asarray(u)[:POINTS]
     for output, scale in enumerate(scales):
         assert_allclose(phi[:, output] @ phi[:, output].T, matern52(x, x, scale), rtol=0, atol=1e-5)
@@ -160,7 +160,7 @@ def test_a_users_own_kernel_works():
     x = np.asarray(u)[:POINTS, 0]
     expected = np.where(np.multiply.outer(x, x) > 0, np.minimum.outer(np.abs(x), np.abs(x)), 0)
     for tolerance, close in ((0.0, 1e-8), (1e-3, 1e-3 * np.abs(x).max())):
-        completed = with_bases(function(Brownian(), 1), u, usable, tolerance)
+        completed = with_bases(function(Brownian(), 1), u, usable, tolerance, ROOM)
         assert_allclose(gram(completed, u[:POINTS]), expected, rtol=0, atol=close)
 
 
@@ -168,7 +168,7 @@ def test_a_users_own_kernel_works():
 def test_repeated_points_do_no_harm(tolerance):
     u, usable = starts(1)
     repeated = jnp.asarray(np.resize(np.asarray(u)[:20], (ROOM, 1)))
-    completed = with_bases(function(kernels.Matern52(scale=0.8), 1), repeated, usable, tolerance)
+    completed = with_bases(function(kernels.Matern52(scale=0.8), 1), repeated, usable, tolerance, ROOM)
     x = np.asarray(u)[:20]
     assert_allclose(gram(completed, u[:20]), matern52(x, x, 0.8), rtol=0, atol=1e-7)
     if tolerance:

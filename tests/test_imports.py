@@ -20,6 +20,7 @@ FLOORS = [
     ["posterior"],
     ["build"],
     ["fitting"],
+    ["equation"],
     ["forecast", "diagnose", "summary"],
     ["sde"],
     ["__init__"],

@@ -91,7 +91,7 @@ def greedy(matrix, usable, tolerance):
     chosen, residual = [], matrix
     while True:
         variance = np.where(usable, np.diag(residual), 0)
-        if variance.max() <= tolerance * np.max(np.where(usable, np.diag(matrix), 0)):
+        if variance.max() <= tolerance * np.median(np.diag(matrix)[usable]):
             return chosen
         chosen.append(int(np.argmax(variance)))
         block = np.linalg.solve(matrix[np.ix_(chosen, chosen)], matrix[chosen])

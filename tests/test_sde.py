@@ -218,7 +218,16 @@ def test_summary_says_what_was_seen_and_learned(x):
     frame = pd.DataFrame({"price": x[:, 0]})
     model = SDE(learn=None).fit(frame, dt=0.01, unit="day")
     text = model.summary()
-    for part in ("price", "0.01 day", "301 rows", "300 transitions", model.outcome_, "converged", "softplus", "/ day"):
+    for part in (
+        "price",
+        "0.01 day",
+        "301 rows",
+        "300 transitions",
+        model.outcome_,
+        "converged",
+        "softplus",
+        "per day",
+    ):
         assert part in text
 
 

@@ -10,7 +10,7 @@ from onepath.features import UnknownFunction
 from onepath.graph import Graph, diffusion_entries
 from onepath.kernels import check_kernel, default_diffusion_kernel, default_drift_kernel, stacked
 from onepath.transition import LAWS
-from onepath.transitions import Transitions, Units
+from onepath.transitions import Transitions, Units, column_means
 
 DEFAULT_NOISE = 1e-3
 """λ in units of an increment's mean square, where the user gives none."""
@@ -30,7 +30,7 @@ class Settings(NamedTuple):
 def diffusion_unit(transitions: Transitions, noise: str) -> Float[Array, " entries"]:
     """√(mean y²/Δt) of the row that each unknown entry of σ stands in."""
     x, y, dt = transitions
-    root = np.sqrt(np.mean(np.square(y) / dt[:, None], axis=0))
+    root = np.sqrt(column_means(np.square(y) / dt[:, None]))
     if noise == "isotropic":
         root = np.sqrt(np.mean(np.square(root), keepdims=True))
     rows, _ = diffusion_entries(noise, x.shape[1])
@@ -43,12 +43,12 @@ def build_graph(settings: Settings, transitions: Transitions, units: Units) -> G
     unit = diffusion_unit(transitions, settings.noise)
     rows, columns = diffusion_entries(settings.noise, d)
     level = None if settings.link == "identity" else jnp.ones(len(set(rows[rows == columns])))
-    noise_unit = np.mean(np.square(transitions.y), axis=0)
+    noise_unit = column_means(np.square(transitions.y))
     noise = DEFAULT_NOISE
     if settings.noise_variance is not None:
         noise, noise_unit = settings.noise_variance, 1.0 / np.square(units.scale)
     return Graph(
-        drift=_drift(settings, transitions, units),
+        drift=_drift(settings, transitions, unit, units),
         diffusion=_diffusion(settings, unit, units),
         unit=unit,
         level=level,
@@ -60,12 +60,15 @@ def build_graph(settings: Settings, transitions: Transitions, units: Units) -> G
     )
 
 
-def _drift(settings: Settings, transitions: Transitions, units: Units) -> UnknownFunction:
+def _drift(
+    settings: Settings, transitions: Transitions, unit: Float[Array, " entries"], units: Units
+) -> UnknownFunction:
     """By default as large as an Ornstein–Uhlenbeck process's own drift, σ²/(2 sd(x))."""
     d = transitions.x.shape[1]
     if settings.drift is None:
-        kernel = default_drift_kernel(*map(jnp.asarray, (transitions.x.min(axis=0), transitions.x.max(axis=0))))
-        rate = jnp.square(diffusion_unit(transitions, "diagonal")) / 2
+        lower, upper = (jnp.asarray([edge(column) for column in transitions.x.T]) for edge in (np.min, np.max))
+        kernel = default_drift_kernel(lower, upper)
+        rate = jnp.broadcast_to(jnp.square(unit[:d]) / 2, (d,))
         return UnknownFunction(stacked(kernel, d), rate, jnp.zeros(d), jnp.ones(d))
     check_kernel(settings.drift, "drift", d)
     amplitude = jnp.asarray(units.time / units.scale)

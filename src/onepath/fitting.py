@@ -72,6 +72,11 @@ def fit_graph(graph: Graph, transitions: Transitions, method: Method) -> Fit:
     parameters, distances = _parameters(graph, which, learned)
     completions, members, values = _complete(parameters, graph, which, cells, method.solver, method.smoothing)
     best = jax.tree.map(lambda leaf: leaf[0], completions)
+    if not np.isfinite(best.loss):
+        raise RuntimeError(
+            "Completing the graph failed: no finite loss was found with these kernels and this link. Try "
+            "link='softplus', the default priors (drift=None, diffusion=None), or a larger noise_variance."
+        )
     mass = jnp.ones(1)
     if learned is not None and len(parameters) > 1:
         penalties = np.asarray([learned.prior.negative_log(np.asarray(draw))[0] for draw in parameters[1:]])

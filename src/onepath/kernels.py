@@ -63,7 +63,7 @@ def default_drift_kernel(lower: Float[Array, " d"], upper: Float[Array, " d"]) -
 
 def default_diffusion_kernel(dimension: int) -> Kernel:
     """A slope and a smooth rest, around the level that the link's offset sets; in standardised units."""
-    return Linear(jnp.asarray(0.3)) + Matern(jnp.asarray(0.3), jnp.full(dimension, 1.5))
+    return Linear(jnp.asarray(0.1)) + Matern(jnp.asarray(0.1), jnp.full(dimension, 1.5))
 
 
 def check_kernel(kernel: Any, role: str, dimension: int) -> None:
@@ -85,6 +85,14 @@ def check_kernel(kernel: Any, role: str, dimension: int) -> None:
             f"The kernel given as {role} returns an array of shape {shape} for one pair of points of shape "
             f"({dimension},); it must return one number. Length scales per dimension go into "
             "tinygp.transforms.Linear."
+        )
+    points = jnp.asarray(np.random.default_rng(0).standard_normal((64, dimension)))
+    values = np.linalg.eigvalsh(np.asarray(kernel(points, points)))
+    if not values[0] >= -1e-6 * values.sum():
+        raise ValueError(
+            f"The kernel given as {role} is no covariance in {dimension} dimensions: a sum of its values would have a "
+            "negative variance. Most of tinygp's stationary kernels measure distances by L1, which is only good in one "
+            "dimension; pass distance=tinygp.kernels.distance.L2Distance()."
         )
 
 

@@ -61,7 +61,8 @@ def pivots(
     `tolerance` times the median diagonal entry.
     """
     diagonal = jnp.where(usable, jnp.diagonal(matrix), 0.0)
-    threshold = tolerance * jnp.nanmedian(jnp.where(usable, jnp.diagonal(matrix), jnp.nan))
+    typical = jnp.nanmedian(jnp.where(usable, jnp.diagonal(matrix), jnp.nan))
+    threshold = jnp.maximum(tolerance * typical, JITTER * jnp.max(diagonal))
 
     def needs_more(state: tuple[Array, Array, Array, Array]) -> Array:
         residual, _, _, rank = state

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
-from jax.scipy.special import ndtri
+from scipy.special import ndtri
 from scipy.stats import qmc
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -347,7 +347,7 @@ def _draws(posterior: Posterior, u: Any, chosen: Any, normals: Any, untouched: A
 @eqx.filter_jit
 def _predictive(posterior: Posterior, u: Any, dt: Any) -> tuple[Any, Any]:
     uniform = qmc.Sobol(posterior.members.weights.shape[1], scramble=True, rng=0).random(PREDICTIVE_DRAWS)
-    return posterior.predictive(u, dt, ndtri(jnp.asarray(uniform)))
+    return posterior.predictive(u, dt, jnp.asarray(ndtri(uniform)))
 
 
 def _in_chunks(function: Any, posterior: Posterior, *rows: Array) -> tuple[Array, ...]:

@@ -10,6 +10,10 @@ from onepath.trajectory import Trajectory
 Floats = np.ndarray
 
 
+BOXES_PER_CELL = 64
+"""How much finer than its cells a grid is."""
+
+
 class Transitions(NamedTuple):
     """Start, increment and duration of every transition."""
 
@@ -45,18 +49,25 @@ class Units(NamedTuple):
 
 def transitions_of(trajectory: Trajectory) -> Transitions:
     """The steps that count, as the door decided."""
-    i = trajectory.step
     x, t = trajectory.x, trajectory.t
-    return Transitions(x[i], x[i + 1] - x[i], t[i + 1] - t[i])
+    y, dt = x[1:] - x[:-1], t[1:] - t[:-1]
+    if len(trajectory.step) == len(dt):
+        return Transitions(x[:-1], y, dt)
+    return Transitions(x[trajectory.step], y[trajectory.step], dt[trajectory.step])
 
 
 def units_of(transitions: Transitions, *, common: bool) -> Units:
     """Mean and standard deviation of the starts, one for each dimension or one in common, and the median duration."""
-    x = transitions.x
-    scale = x.std(axis=0)
+    location = column_means(transitions.x)
+    scale = np.sqrt(column_means(np.square(transitions.x - location)))
     if common:
         scale = np.full_like(scale, np.sqrt(np.mean(np.square(scale))))
-    return Units(x.mean(axis=0), scale, float(np.median(transitions.dt)))
+    return Units(location, scale, float(np.median(transitions.dt)))
+
+
+def column_means(table: Floats) -> Floats:
+    """Mean over rows, column by column: on long tables many times quicker than over the first axis at once."""
+    return np.asarray([column.mean() for column in table.T])
 
 
 def random_halves(count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -75,12 +86,17 @@ def cells_of(transitions: Transitions, most: int) -> Cells:
 def coarser(cells: Cells, most: int) -> Cells:
     """Exactly `most` cells: merged where there are more, padded where there are fewer.
 
-    Merging costs an error of second order in the size of a cell over the functions' length scale.
+    Merging costs an error of second order in the size of a cell over the functions' length scale. Large data are first
+    put into the boxes of a grid, fine enough for the cells to be made of boxes.
     """
-    filled = Cells(*(part[cells.counts > 0] for part in cells))
-    if len(filled.counts) > most:
-        filled = _merge(filled, _in_order(_labels(filled, most)))
-    return _pad(filled, most)
+    if not np.all(cells.counts > 0):
+        cells = Cells(*(part[cells.counts > 0] for part in cells))
+    boxes = BOXES_PER_CELL * most
+    if len(cells.counts) > 2 * boxes:
+        cells = _merge(cells, _in_order(_grid(_coordinates(cells), boxes)))
+    if len(cells.counts) > most:
+        cells = _merge(cells, _in_order(_split(_coordinates(cells), cells.counts, most)))
+    return _pad(cells, most)
 
 
 def _pad(cells: Cells, size: int) -> Cells:
@@ -90,58 +106,54 @@ def _pad(cells: Cells, size: int) -> Cells:
     return Cells(*(np.concatenate([part, np.repeat(fill, spare, 0)]) for part, fill in zip(cells, zero, strict=True)))
 
 
-def _sums(labels: np.ndarray, columns: Floats, size: int) -> Floats:
-    """Sum of every column over the members of each label."""
-    return np.stack([np.bincount(labels, column, size) for column in columns.T], axis=1)
-
-
 def _in_order(labels: np.ndarray) -> np.ndarray:
     """Labels 0, 1, ... in the order of first members, so that they do not depend on the units."""
     first = np.full(labels.max() + 1, len(labels))
     first[labels[::-1]] = np.arange(len(labels))[::-1]
+    order = np.argsort(first)
     rank = np.empty_like(first)
-    rank[np.argsort(first)] = np.arange(len(first))
+    rank[order] = np.arange(len(first))
     return rank[labels]
 
 
 def _merge(cells: Cells, labels: np.ndarray) -> Cells:
     """Counts add, means average, and the scatter of the members' means joins their own."""
-    counts, x, y, scatter, dt = cells
-    d, size = x.shape[1], int(labels.max()) + 1
-    total = np.bincount(labels, counts, size)
-    mean = _sums(labels, counts[:, None] * np.column_stack([x, y, dt]), size) / total[:, None]
-    residual = y - mean[labels, d : 2 * d]
-    scatter = scatter + counts[:, None, None] * residual[:, :, None] * residual[:, None, :]
-    scatter = _sums(labels, scatter.reshape(-1, d * d), size).reshape(size, d, d)
-    return Cells(total, mean[:, :d], mean[:, d : 2 * d], scatter, mean[:, 2 * d])
+    size = int(labels.max()) + 1
+    total = np.bincount(labels, cells.counts, size)
+
+    def mean(column: Floats) -> Floats:
+        return np.bincount(labels, cells.counts * column, size) / total
+
+    x, y = (np.stack([mean(column) for column in part.T], axis=1) for part in (cells.x, cells.y))
+    residual = [column - centre[labels] for column, centre in zip(cells.y.T, y.T, strict=True)]
+    scatter = [
+        [
+            np.bincount(labels, cells.counts * first * second + own, size)
+            for second, own in zip(residual, row.T, strict=True)
+        ]
+        for first, row in zip(residual, np.moveaxis(cells.scatter, 1, 0), strict=True)
+    ]
+    return Cells(total, x, y, np.moveaxis(np.asarray(scatter), 2, 0), mean(cells.dt))
 
 
-def _labels(cells: Cells, most: int) -> np.ndarray:
-    """Which of at most `most` larger cells each one belongs to.
-
-    Coordinates are the start in standard deviations and the logarithm of the duration. Large data are first put on a
-    grid fine enough for the cells to be made of grid boxes.
-    """
-    x, dt = cells.x, cells.dt
-    coordinates = np.column_stack([(x - x.mean(axis=0)) / x.std(axis=0), np.log(dt / np.median(dt))])
-    coordinates = coordinates[:, np.ptp(coordinates, axis=0) > 1e-6]
-    boxes = most * 64
-    if len(coordinates) <= 2 * boxes:
-        return _split(coordinates, cells.counts, most)
-    box = _grid(coordinates, boxes)
-    weight = np.bincount(box, cells.counts)
-    centres = _sums(box, cells.counts[:, None] * coordinates, len(weight)) / weight[:, None]
-    return _split(centres, weight, most)[box]
+def _coordinates(cells: Cells) -> Floats:
+    """Where a cell is: its start in standard deviations, and the logarithm of its duration where that varies."""
+    columns = [(column - column.mean()) / column.std() for column in cells.x.T]
+    if np.ptp(cells.dt) > 1e-6 * cells.dt[0]:
+        columns.append(np.log(cells.dt))
+    return np.stack(columns, axis=1)
 
 
 def _grid(coordinates: Floats, boxes: int) -> np.ndarray:
-    """Labels 0, 1, ... of the occupied boxes of a regular grid; asinh keeps far outliers from coarsening it."""
-    bent = np.arcsinh(coordinates)
-    low, width = bent.min(axis=0), np.ptp(bent, axis=0)
-    side = int(boxes ** (1 / bent.shape[1]))
-    index = np.minimum((side * (bent - low) / width).astype(int), side - 1)
-    flat = np.ravel_multi_index(tuple(index.T), (side,) * bent.shape[1])
-    occupied = np.bincount(flat, minlength=side ** bent.shape[1]) > 0
+    """Labels of the occupied boxes of a regular grid; asinh keeps far outliers from coarsening it."""
+    axes = coordinates.shape[1]
+    side = int(boxes ** (1 / axes))
+    flat = np.zeros(len(coordinates), int)
+    for column in coordinates.T:
+        bent = np.arcsinh(column.astype(np.float32))
+        low, high = bent.min(), bent.max()
+        flat = side * flat + np.minimum((bent - low) * (side / (high - low)), side - 1).astype(int)
+    occupied = np.bincount(flat, minlength=side**axes) > 0
     return (np.cumsum(occupied) - 1)[flat]
 
 
@@ -149,21 +161,23 @@ def _split(points: Floats, weight: Floats, most: int) -> np.ndarray:
     """Halve cells at the mean of their widest coordinate, those of largest scatter first, until there are `most`."""
     labels, cells = np.zeros(len(points), int), 1
     while cells < most:
-        total = np.maximum(np.bincount(labels, weight, cells), 1e-300)
-        mean = _sums(labels, weight[:, None] * points, cells) / total[:, None]
-        scatter = _sums(labels, weight[:, None] * np.square(points - mean[labels]), cells)
-        widest = np.argmax(scatter, axis=1)
-        order = np.argsort(-scatter.max(axis=1), kind="stable")
-        order = order[scatter.max(axis=1)[order] > 1e-12 * total[order]]
-        order = order[: min(most - cells, (cells + 1) // 2)]
-        if len(order) == 0:
-            break
+        total = np.bincount(labels, weight, cells)
+        mean, scatter = np.empty((cells, points.shape[1])), np.empty((cells, points.shape[1]))
+        for axis, column in enumerate(points.T):
+            mean[:, axis] = np.bincount(labels, weight * column, cells) / total
+            scatter[:, axis] = np.bincount(labels, weight * np.square(column - mean[labels, axis]), cells)
+        widest, largest = np.argmax(scatter, axis=1), np.max(scatter, axis=1)
+        order = np.argsort(-largest, kind="stable")
+        order = order[largest[order] > 1e-12 * total[order]][: min(most - cells, (cells + 1) // 2)]
         new = np.full(cells, -1)
         new[order] = cells + np.arange(len(order))
         axis = widest[labels]
         # a margin far above rounding: ties fall on the same side in any units
         above = points[np.arange(len(points)), axis] > mean[labels, axis] + 1e-9
-        moved = above & (new[labels] >= 0)
-        labels = np.where(moved, new[labels], labels)
-        cells += len(order)
+        labels = np.where(above & (new[labels] >= 0), new[labels], labels)
+        occupied = np.bincount(labels, minlength=cells + len(order)) > 0
+        labels = (np.cumsum(occupied) - 1)[labels]
+        if occupied.sum() == cells:
+            break
+        cells = int(occupied.sum())
     return labels

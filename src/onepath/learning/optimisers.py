@@ -78,11 +78,13 @@ def _newton(criterion: Slope, best: Vector, curvature: Vector, bounds: Vector) -
 def explore(criterion: Slope, start: Vector, spread: Vector, evaluations: int, seed: int | None) -> Found:
     """Bayesian optimisation as in the paper: a Matérn process models the criterion, expected improvement chooses.
 
-    The search goes two spreads to either side of the start, which is tried first, then a few random points.
+    The search goes two spreads to either side of the start, at most a factor of twenty; the start is tried first,
+    then a few random points.
     """
     from bayes_opt import BayesianOptimization
     from bayes_opt.acquisition import ExpectedImprovement
 
+    spread = np.minimum(spread, 1.5)
     names = [f"p{i:03d}" for i in range(len(start))]
     search = BayesianOptimization(
         None, dict.fromkeys(names, (-2.0, 2.0)), ExpectedImprovement(xi=0.01), random_state=seed, verbose=0

@@ -1,0 +1,54 @@
+"""Seconds, warm and in one run: onepath against Gaussian-process regression and kramersmoyal.
+
+    python benchmarks/speed.py
+
+Ratios matter, not seconds: machines differ, and these are measured one after another on the same one.
+"""
+
+import time
+
+import kramersmoyal
+import numpy as np
+from scipy.signal import lfilter
+
+from onepath import SDE
+from onepath.baselines import GPRegression
+from onepath.processes import PROCESSES
+
+
+def seconds(act, repeats):
+    times = []
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        act()
+        times.append(time.perf_counter() - begun)
+    return min(times)
+
+
+def main():
+    print("500 transitions: seconds to learn, and the ratio to scikit-learn's Gaussian-process regression")
+    ratios = []
+    for name, process in PROCESSES.items():
+        if process.dimension > 1:
+            continue
+        x = process.simulate(500, random_state=0)[0]
+        SDE(progress=False).fit(x, dt=process.dt)
+        ours = seconds(lambda x=x, dt=process.dt: SDE(progress=False).fit(x, dt=dt), 3)
+        theirs = seconds(lambda x=x, dt=process.dt: GPRegression().fit(x[:-1], np.diff(x, axis=0), dt), 1)
+        ratios.append(ours / theirs)
+        print(f"{name:28} onepath {ours:6.3f}   GP regression {theirs:6.3f}   ratio {ours / theirs:5.2f}")
+    print(f"{'median ratio':28} {np.median(ratios):.2f}")
+
+    noise = np.random.default_rng(0).standard_normal(1_000_000)
+    x = 0.1 * lfilter([1.0], [1.0, -0.99], noise)
+    print("\nOrnstein–Uhlenbeck process: seconds by number of points")
+    for count in (10_000, 100_000, 1_000_000):
+        part = x[:count]
+        learned = seconds(lambda part=part: SDE(progress=False).fit(part, dt=0.01), 2)
+        given = seconds(lambda part=part: SDE(learn=None).fit(part, dt=0.01), 3)
+        peer = seconds(lambda part=part: kramersmoyal.km(part, bins=[5000], powers=[[1], [2]], bw=0.15), 3)
+        print(f"{count:>9} points: onepath {learned:.3f}, with kernels given {given:.3f}, kramersmoyal {peer:.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,236 @@
+"""Criteria against finite differences, optimisers against known minima, and learning against what it should find."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tinygp import kernels
+
+from onepath import SDE
+from onepath.baselines import mean_pairwise_distance
+from onepath.build import Settings, build_graph
+from onepath.completion import SOLVERS
+from onepath.features import with_bases
+from onepath.kernels import learnable, pack, parameter_names
+from onepath.learning.crossval import judge_split
+from onepath.learning.evidence import judge_evidence
+from onepath.learning.learn import learned_parameters
+from onepath.learning.optimisers import descend, explore
+from onepath.learning.robust import RandomisedLoss, robust_learning
+from onepath.processes import PAPER_TRAJECTORIES, PROCESSES
+from onepath.trajectory import read_trajectory
+from onepath.transitions import Cells, Transitions, cells_of, random_halves, transitions_of, units_of
+
+CELLS = 64
+
+
+def graph_and_transitions(name, noise):
+    process = PROCESSES[name]
+    path = process.simulate(120, random_state=3)[0]
+    transitions = transitions_of(read_trajectory(path, dt=process.dt))
+    units = units_of(transitions, common=False)
+    transitions = units.standardised(transitions)
+    graph = build_graph(Settings(None, None, noise, "softplus", "euler", None), transitions, units)
+    cells = cells_on(transitions)
+    functions = [with_bases(part, cells.x, cells.counts > 0, 1e-3, 32) for part in (graph.drift, graph.diffusion)]
+    return eqx.tree_at(lambda g: (g.drift, g.diffusion), graph, tuple(functions)), transitions
+
+
+def cells_on(transitions):
+    return Cells(*map(jnp.asarray, cells_of(transitions, CELLS)))
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize(("name", "noise"), [("double_well", "diagonal"), ("spiral", "full")])
+@pytest.mark.parametrize("criterion", ["evidence", "crossval"])
+def test_slopes_are_finite_differences(name, noise, criterion):
+    graph, transitions = graph_and_transitions(name, noise)
+    which = learnable(graph.parameters)
+    rng = np.random.default_rng(5)
+    first, second = random_halves(len(transitions.dt), rng)
+    halves = [cells_on(Transitions(*(part[i] for part in transitions))) for i in (first, second)]
+    start = jnp.zeros(graph.features(halves[0].x[:1]).shape[1:])
+
+    def judged(theta):
+        if criterion == "evidence":
+            return judge_evidence(theta, graph, which, halves[0], SOLVERS["fisher"], start)
+        return judge_split(theta, graph, which, *halves, SOLVERS["fisher"], start)
+
+    centre = pack(graph.parameters, which)
+    theta = centre + 0.4 * jnp.asarray(rng.standard_normal(len(centre)))
+    slope = np.asarray(judged(theta).slope)
+    directions = rng.standard_normal((4, len(theta)))
+    step = 1e-4
+    for direction in directions:
+        ends = [float(judged(theta + sign * step * direction).value) for sign in (1, -1)]
+        assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(slope @ direction, rel=1e-4, abs=1e-4)
+
+
+def rosenbrock(p):
+    x, y = p
+    value = (1 - x) ** 2 + 100 * (y - x**2) ** 2
+    return value, np.array([-2 * (1 - x) - 400 * x * (y - x**2), 200 * (y - x**2)])
+
+
+def test_descent_finds_a_minimum_and_its_curvature():
+    found = descend(rosenbrock, np.array([-1.0, 1.0]), np.array([[-3.0, 3.0], [-3.0, 3.0]]), 300)
+    np.testing.assert_allclose(found.parameters, [1.0, 1.0], atol=1e-6)
+    np.testing.assert_allclose(found.curvature, [[802.0, -400.0], [-400.0, 200.0]], rtol=0.01)
+    assert found.outcome == "converged"
+
+
+def test_descent_goes_round_places_where_nothing_can_be_computed():
+    def holed(p):
+        return (np.nan, np.array([np.nan])) if p[0] > 2.5 else ((p[0] - 2.0) ** 2, 2 * (p - 2.0))
+
+    found = descend(holed, np.array([0.0]), np.array([[-5.0, 5.0]]), 100)
+    np.testing.assert_allclose(found.parameters, [2.0], atol=1e-5)
+
+
+def test_descent_that_never_computes_anything_says_so():
+    found = descend(lambda p: (np.nan, p), np.array([0.0]), np.array([[-1.0, 1.0]]), 50)
+    assert "failed" in found.outcome
+
+
+def ridge(x, y):
+    """A model that knows nothing of stochastic differential equations: ridge regression, θ = log penalty."""
+
+    def model(theta, training, validation):
+        penalty = np.exp(theta[0]) * np.eye(x.shape[1])
+        weights = np.linalg.solve(x[training].T @ x[training] + penalty, x[training].T @ y[training])
+        return float(np.mean(np.square(y[validation] - x[validation] @ weights))), np.full(1, np.nan)
+
+    return model
+
+
+def test_the_robust_learning_algorithm_is_generic():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((80, 30))
+    y = x @ (0.2 * rng.standard_normal(30)) + rng.standard_normal(80)
+    model = ridge(x, y)
+    found = robust_learning(
+        model,
+        80,
+        lambda loss: explore(loss, np.array([0.0]), np.array([4.0]), 30, seed=1),
+        splits=4,
+        fresh=True,
+        random_state=2,
+    )
+    judge = RandomisedLoss(model, 80, 200, False, np.random.default_rng(9))
+    best = min(judge(np.array([t]))[0] for t in np.linspace(-8, 8, 33))
+    start = judge(np.array([0.0]))[0]
+    assert judge(found.parameters)[0] < best + 0.2 * (start - best)
+
+
+def test_randomised_losses_split_the_data_in_random_halves():
+    seen = []
+
+    def model(theta, training, validation):
+        seen.append((tuple(training), tuple(validation)))
+        return 0.0, theta
+
+    loss = RandomisedLoss(model, 11, 3, True, np.random.default_rng(0))
+    loss(np.zeros(1))
+    loss(np.zeros(1))
+    assert len(set(seen)) == 6
+    for training, validation in seen:
+        assert sorted(training + validation) == list(range(11))
+        assert {len(training), len(validation)} == {5, 6}
+
+
+@pytest.fixture(scope="module")
+def double_well():
+    process = PROCESSES["double_well"]
+    return process, process.simulate(500, random_state=1)[0]
+
+
+@pytest.mark.parametrize("learn", ["evidence", "crossval"])
+def test_learning_beats_the_start_by_its_own_criterion(double_well, learn):
+    process, path = double_well
+    fixed = SDE(learn=None).fit(path, dt=process.dt)
+    learned = SDE(learn=learn, splits=3 if learn == "crossval" else None, random_state=0).fit(path, dt=process.dt)
+    assert learned.learning_.outcome == "converged"
+    if learn == "evidence":
+        assert learned.evidence_ > fixed.evidence_
+    rest = process.simulate(2000, random_state=2, start=path[-1])[0]
+    assert learned.score(rest, dt=process.dt) > fixed.score(rest, dt=process.dt) - 0.02
+
+
+def test_what_a_user_fixes_stays(double_well):
+    process, path = double_well
+    sde = SDE(fixed=("noise", "drift.matern"), noise_variance=1e-6).fit(path, dt=process.dt)
+    assert sde.noise_[0] == pytest.approx(1e-6)
+    assert sde.parameters_["drift.matern.scale"] == pytest.approx(1.5)
+    assert sde.parameters_["drift.linear.amplitude"] != pytest.approx(0.7, rel=1e-3)
+
+
+def test_a_name_that_is_no_parameter_is_refused(double_well):
+    process, path = double_well
+    with pytest.raises(ValueError, match=r"no parameter of this model. It has drift\.linear\.amplitude"):
+        SDE(fixed=("scale",)).fit(path, dt=process.dt)
+
+
+def test_given_kernels_are_learned_in_the_datas_units(double_well):
+    """A start that is off by a factor of 30 still ends at a smooth drift; every weight of the sum is learned."""
+    process, path = double_well
+    kernel = 1.0 * kernels.Matern52(scale=30.0) + 1.0 * kernels.DotProduct()
+    sde = SDE(drift=kernel).fit(path, dt=process.dt)
+    names = [name for name in sde.parameters_ if name.startswith("drift")]
+    assert names == ["drift.constant.value", "drift.matern52.scale", "drift.constant_2.value"]
+    assert 0.05 < sde.parameters_["drift.matern52.scale"] < 30.0
+    assert sde.learning_.outcome == "converged"
+
+
+def test_relevance_is_learned_for_each_dimension():
+    """The drift of the second coordinate does not depend on the first: its length scale there grows longer."""
+    rng = np.random.default_rng(4)
+    x = np.zeros((3001, 2))
+    for n in range(3000):
+        drift = np.array([-2 * x[n, 0], 4 * np.sin(3 * x[n, 1]) - x[n, 1]])
+        x[n + 1] = x[n] + 0.02 * drift + np.sqrt(0.02) * rng.standard_normal(2)
+    sde = SDE().fit(x, dt=0.02)
+    own, other = sde.parameters_["drift.matern.scale[1,1]"], sde.parameters_["drift.matern.scale[1,0]"]
+    assert own < 0.7 * other
+
+
+@pytest.mark.usefixtures("double")
+def test_which_leaves_are_learned():
+    graph, _ = graph_and_transitions("double_well", "diagonal")
+    everything = learned_parameters(graph, ())
+    assert everything == learnable(graph.parameters)
+    names = parameter_names(graph.parameters, learned_parameters(graph, ("drift", "level")))
+    assert names == ("diffusion.linear.amplitude", "diffusion.matern.amplitude", "diffusion.matern.scale", "noise")
+
+
+def test_bayesian_optimisation_improves_the_cross_validation_loss_and_repeats_itself():
+    """The paper's way on one of its records; all six, with K = 75, are in benchmarks/six.py."""
+    case = PAPER_TRAJECTORIES["exponential-2"]
+    path = case.x_train
+    kernel = 1.0 * kernels.Matern52(mean_pairwise_distance(path[:-1]))
+    settings = {"drift": kernel, "diffusion": kernel, "link": "identity", "noise_variance": 1e-5}
+    search = {"learn": "bayesopt", "evaluations": 25, "fixed": ("noise",), "random_state": 0, "progress": False}
+    model, again = (SDE(**settings, **search).fit(path, dt=case.dt) for _ in range(2))
+    assert again.parameters_ == model.parameters_
+    assert model.learning_.evaluations == 25
+    learned = {"drift": first_output(model.drift_kernel_), "diffusion": first_output(model.diffusion_kernel_)}
+    before, after = (validation_loss(path, case.dt, settings | change) for change in ({}, learned))
+    assert after < before
+
+
+def first_output(kernel):
+    return jax.tree.map(lambda leaf: leaf[0] if eqx.is_inexact_array_like(leaf) else leaf, kernel)
+
+
+def validation_loss(path, dt, settings, splits=10):
+    """-ln p of one random half given the other, a transition; transitions of a half are records of their own."""
+    x, y = path[:-1, 0], np.diff(path[:, 0])
+    rng, losses = np.random.default_rng(7), []
+    for _ in range(splits):
+        training, validation = random_halves(len(x), rng)
+        pieces = [np.array([[x[i]], [x[i] + y[i]]]) for i in training]
+        model = SDE(**settings, learn=None).fit(pieces, dt=dt)
+        f, s = model.drift(x[validation]), model.diffusion(x[validation])
+        v = s**2 * dt + 1e-5
+        losses.append(np.mean((y[validation] - f * dt) ** 2 / (2 * v) + 0.5 * np.log(v)))
+    return float(np.mean(losses))
