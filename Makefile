@@ -18,7 +18,7 @@ lint: $(VENV)/installed
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 bench: $(VENV)/installed
 	$(BIN)/python benchmarks/speed.py

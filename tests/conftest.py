@@ -1,5 +1,7 @@
 """The suite's own choices: one compilation cache, shapes checked, double precision only where a test asks for it."""
 
+import os
+
 import jax
 import jaxtyping
 import pytest
@@ -10,8 +12,36 @@ jaxtyping.install_import_hook([f"onepath.{module}" for module in SHAPED], "beart
 
 
 def pytest_configure(config):
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker and hasattr(os, "sched_setaffinity"):
+        # one core each: XLA's threads slow each other down badly when several processes share all cores
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
     jax.config.update("jax_compilation_cache_dir", str(config.rootpath / ".jax_cache"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Show what tests measured, from whichever process they ran in."""
+    reports = [report for group in ("passed", "failed") for report in terminalreporter.stats.get(group, [])]
+    tables = [(report.nodeid, text) for report in reports for name, text in report.user_properties if name == "table"]
+    if tables:
+        terminalreporter.section("measured")
+    for nodeid, text in tables:
+        terminalreporter.write_line(f"{nodeid}\n{text}")
+
+
+@pytest.fixture
+def table(record_property):
+    """Call it with a text to have it shown when the suite ends."""
+    return lambda text: record_property("table", text)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def dropped_when_done():
+    """Compiled code takes memory maps, of which a process has only so many."""
+    yield
+    jax.clear_caches()
 
 
 @pytest.fixture

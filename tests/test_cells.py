@@ -101,12 +101,12 @@ def test_padding_does_not_change_the_loss(d):
 
 
 @pytest.mark.parametrize("name", PAPER_TRAJECTORIES)
-def test_merging_the_papers_records_changes_hardly_anything(name):
+def test_merging_the_papers_records_changes_hardly_anything(name, table):
     """Its 500 points in 128 cells, against one transition a cell."""
     record = PAPER_TRAJECTORIES[name]
     x = record.x_train
     drift, diffusion = differences(x, record.dt, 128, SDE(learn=None, cells=512).fit(x, dt=record.dt), x)
-    print(f"{name}: drift {drift:.2%}, diffusion {diffusion:.3%}")
+    table(f"{name}: drift {drift:.2%}, diffusion {diffusion:.3%}")
     assert drift < 0.01
     assert diffusion < 0.01
 
@@ -124,21 +124,21 @@ def antithetic(process, starts):
     ]
 
 
-def test_merging_is_of_second_order():
+def test_merging_is_of_second_order(table):
     """Four times less for every halving of the cells, on the median over processes."""
-    sizes, table = [64, 128, 256], []
+    sizes, rows = [64, 128, 256], []
     for name in ("double_well", "wiggly", "ou_slow", "quadratic_noise", "washboard", "double_well_multiplicative"):
         process = PROCESSES[name]
         for seed in range(2):
             starts = np.sort(np.random.default_rng(seed).uniform(-2, 2, size=(1000, 1)), axis=0)
             records = antithetic(process, starts)
             unmerged = SDE(learn=None, cells=2048).fit(records, dt=process.dt)
-            table.append([differences(records, process.dt, cells, unmerged, starts) for cells in sizes])
-    medians = np.median(table, axis=0)
+            rows.append([differences(records, process.dt, cells, unmerged, starts) for cells in sizes])
+    medians = np.median(rows, axis=0)
     slopes = -np.polyfit(np.log(sizes), np.log(medians), 1)[0]
     for cells, (drift, diffusion) in zip(sizes, medians, strict=True):
-        print(f"{cells:>4} cells: drift {drift:.3%}, diffusion {diffusion:.4%}")
-    print(f"order: drift {slopes[0]:.2f}, diffusion {slopes[1]:.2f}")
+        table(f"{cells:>4} cells: drift {drift:.3%}, diffusion {diffusion:.4%}")
+    table(f"order: drift {slopes[0]:.2f}, diffusion {slopes[1]:.2f}")
     assert np.all(slopes > 1.5)
 
 
@@ -156,7 +156,7 @@ def test_an_outlier_among_many_does_not_coarsen_the_rest():
     assert both.outcome_.startswith("converged")
 
 
-def test_a_million_points_cost_little_more_than_ten_thousand():
+def test_a_million_points_cost_little_more_than_ten_thousand(table):
     def seconds(act):
         times = []
         for _ in range(3):
@@ -169,5 +169,5 @@ def test_a_million_points_cost_little_more_than_ten_thousand():
     few = seconds(lambda: SDE().fit(million[:10_001], dt=0.01))
     many = seconds(lambda: SDE().fit(million, dt=0.01))
     peer = seconds(lambda: kramersmoyal.km(million, bins=[5000], powers=[[1], [2]], bw=0.15))
-    print(f"10 000 points {few:.3f} s, 1 000 000 points {many:.3f} s, kramersmoyal on these {peer:.3f} s")
+    table(f"10 000 points {few:.3f} s, 1 000 000 points {many:.3f} s, kramersmoyal on these {peer:.3f} s")
     assert many < max(3 * few, peer)

@@ -26,8 +26,16 @@ def test_a_double_well_is_found_as_one():
     mean, draws = noisy(x, x[:, 0] - x[:, 0] ** 3, 0.01, rng)
     polynomial = fit_polynomial(x, mean, draws)
     assert polynomial.explained > 0.999
+    assert polynomial.misfit < 1.0
     assert polynomial.exponents[-2:, 0].tolist() == [1, 3]
     np.testing.assert_allclose(polynomial.coefficients[-2:], [1.0, -1.0], atol=4 * polynomial.errors[-2:].max())
+
+
+def test_what_is_no_polynomial_is_not_taken_for_one():
+    rng = np.random.default_rng(2)
+    x = rng.uniform(-1.5, 1.5, (200, 1))
+    mean, draws = noisy(x, np.sin(6 * x[:, 0]), 0.01, rng)
+    assert fit_polynomial(x, mean, draws).misfit > 5.0
 
 
 def test_errors_cover_the_truth():
@@ -60,7 +68,7 @@ def test_numbers_carry_their_errors(value, error, text):
 
 
 def test_equations_read_like_equations():
-    polynomial = Polynomial(np.array([[1], [3]]), np.array([0.98, -1.02]), np.array([0.06, 0.07]), 1.0)
+    polynomial = Polynomial(np.array([[1], [3]]), np.array([0.98, -1.02]), np.array([0.06, 0.07]), 1.0, 0.0)
     assert written(polynomial, ("x",)) == "0.98(6) x - 1.02(7) x^3"
-    polynomial = Polynomial(np.array([[0, 0], [1, 1]]), np.array([-2.0, 0.5]), np.array([0.3, 0.2]), 1.0)
+    polynomial = Polynomial(np.array([[0, 0], [1, 1]]), np.array([-2.0, 0.5]), np.array([0.3, 0.2]), 1.0, 0.0)
     assert written(polynomial, ("T", "h")) == "-2.0(3) + 0.5(2) T h"

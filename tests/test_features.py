@@ -1,5 +1,7 @@
 """Features against kernel matrices written in NumPy: to rounding with all points, to the tolerance with chosen ones."""
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -121,9 +123,18 @@ def test_a_sum_is_a_concatenation():
     u, usable = starts(1)
     parts = (kernels.Matern52(scale=0.5), kernels.DotProduct(), kernels.Constant(0.3))
     whole = with_bases(function(parts[0] + (parts[1] + parts[2]), 1), u, usable, 1e-4, ROOM)
-    alone = [with_bases(function(part, 1), u, usable, 1e-4, ROOM).features(u) for part in parts]
+    alone = [replace(function(part, 1), bases=(basis,)) for part, basis in zip(parts, whole.bases, strict=True)]
     assert [rank(basis) for basis in whole.bases[1:]] == [1, 1]
-    assert_allclose(whole.features(u), jnp.concatenate(alone, axis=2))
+    assert_allclose(whole.features(u), jnp.concatenate([part.features(u) for part in alone], axis=2))
+
+
+def test_a_term_is_as_fine_as_the_whole_function_needs():
+    """A faint term takes fewer points than the same term alone."""
+    u, usable = starts(1)
+    loud, faint = kernels.DotProduct(), 1e-3 * kernels.Matern52(scale=0.3)
+    both = with_bases(function(loud + faint, 1), u, usable, 1e-4, ROOM)
+    alone = with_bases(function(faint, 1), u, usable, 1e-4, ROOM)
+    assert 1 <= rank(both.bases[1]) < rank(alone.bases[0])
 
 
 def test_units_and_amplitude_are_those_stated():

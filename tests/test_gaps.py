@@ -51,14 +51,15 @@ def share_within(model, other):
         low, high = getattr(model, f"{what}_band")(GRID, level=0.9)
         value = getattr(other, what)(GRID)
         shares.append(float(np.mean((low <= value) & (value <= high))))
-    print(f"share of the grid within the 90 % bands: drift {shares[0]:.2f}, diffusion {shares[1]:.2f}")
     return shares
 
 
-def test_outages_cost_data_and_nothing_else(cut, uncut, kept):
+def test_outages_cost_data_and_nothing_else(cut, uncut, kept, table):
     assert cut.trajectory_.gaps == OUTAGES
     assert len(cut.transitions_.dt) == kept.sum() - 1 - OUTAGES
-    assert min(share_within(cut, uncut)) >= 0.95
+    shares = share_within(cut, uncut)
+    table(f"share of the grid within the 90 % bands: drift {shares[0]:.2f}, diffusion {shares[1]:.2f}")
+    assert min(shares) >= 0.95
 
 
 def test_missing_rows_are_outages_too(whole, kept, cut):
@@ -73,7 +74,7 @@ def test_missing_rows_are_outages_too(whole, kept, cut):
     np.testing.assert_allclose(marked.diffusion(GRID), cut.diffusion(GRID), rtol=1e-6)
 
 
-def test_taking_outages_for_steps_gives_a_wrong_drift(whole, kept, cut):
+def test_taking_outages_for_steps_gives_a_wrong_drift(whole, kept, cut, table):
     """Within 1.5 time units the double well has forgotten its start, so these steps see too weak a drift."""
     t, x = whole
     bridged = SDE(DRIFT, learn=None).fit(x[kept], t=t[kept], gap=np.inf)
@@ -84,7 +85,7 @@ def test_taking_outages_for_steps_gives_a_wrong_drift(whole, kept, cut):
         low, high = model.drift_band(GRID)
         errors.append(relative_error(model.drift(GRID), truth))
         shares.append(float(np.mean((low <= truth) & (truth <= high))))
-    print(f"drift, gaps left out and taken for steps: error {np.round(errors, 2)}, share of truth in band {shares}")
+    table(f"drift, gaps left out and taken for steps: error {np.round(errors, 2)}, share of truth in band {shares}")
     assert errors[1] > 2 * errors[0]
     assert shares[0] > 0.9
     assert shares[1] < 0.7

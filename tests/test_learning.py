@@ -42,7 +42,7 @@ def cells_on(transitions):
 
 
 @pytest.mark.usefixtures("double")
-@pytest.mark.parametrize(("name", "noise"), [("double_well", "diagonal"), ("spiral", "full")])
+@pytest.mark.parametrize(("name", "noise"), [("double_well", "diagonal"), ("spiral", "isotropic")])
 @pytest.mark.parametrize("criterion", ["evidence", "crossval"])
 def test_slopes_are_finite_differences(name, noise, criterion):
     graph, transitions = graph_and_transitions(name, noise)
@@ -189,7 +189,7 @@ def test_relevance_is_learned_for_each_dimension():
     for n in range(3000):
         drift = np.array([-2 * x[n, 0], 4 * np.sin(3 * x[n, 1]) - x[n, 1]])
         x[n + 1] = x[n] + 0.02 * drift + np.sqrt(0.02) * rng.standard_normal(2)
-    sde = SDE().fit(x, dt=0.02)
+    sde = SDE(noise="isotropic").fit(x, dt=0.02)
     own, other = sde.parameters_["drift.matern.scale[1,1]"], sde.parameters_["drift.matern.scale[1,0]"]
     assert own < 0.7 * other
 
@@ -209,10 +209,10 @@ def test_bayesian_optimisation_improves_the_cross_validation_loss_and_repeats_it
     path = case.x_train
     kernel = 1.0 * kernels.Matern52(mean_pairwise_distance(path[:-1]))
     settings = {"drift": kernel, "diffusion": kernel, "link": "identity", "noise_variance": 1e-5}
-    search = {"learn": "bayesopt", "evaluations": 25, "fixed": ("noise",), "random_state": 0, "progress": False}
+    search = {"learn": "bayesopt", "evaluations": 15, "fixed": ("noise",), "random_state": 0, "progress": False}
     model, again = (SDE(**settings, **search).fit(path, dt=case.dt) for _ in range(2))
     assert again.parameters_ == model.parameters_
-    assert model.learning_.evaluations == 25
+    assert model.learning_.evaluations == 15
     learned = {"drift": first_output(model.drift_kernel_), "diffusion": first_output(model.diffusion_kernel_)}
     before, after = (validation_loss(path, case.dt, settings | change) for change in ({}, learned))
     assert after < before

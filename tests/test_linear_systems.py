@@ -32,7 +32,7 @@ def fitted(x, dt):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["spiral", "linear_3d"])
-def test_as_good_as_least_squares(name):
+def test_as_good_as_least_squares(name, table):
     process = PROCESSES[name]
     matrix = process.drift(np.eye(process.dimension)).T
     sigma = process.diffusion(process.start)
@@ -46,7 +46,7 @@ def test_as_good_as_least_squares(name):
         for method in (least_squares, fitted)
     }
     medians = {method: np.median(each, axis=0) for method, each in errors.items()}
-    print(f"\n{name}: median error over {SEEDS} seeds, {STEPS} steps of {process.dt}")
+    table(f"{name}: median error over {SEEDS} seeds, {STEPS} steps of {process.dt}")
     for method, (drift, covariance) in medians.items():
-        print(f"  {method:<14}  drift matrix {drift:.4f}   σσᵀ {covariance:.5f}")
+        table(f"  {method:<14}  drift matrix {drift:.4f}   σσᵀ {covariance:.5f}")
     assert np.all(medians["fitted"] <= 1.1 * medians["least_squares"])

@@ -174,7 +174,7 @@ def test_permuted_dimensions_permute_the_answer():
     np.testing.assert_allclose(there.diffusion(grid[:, ::-1])[:, ::-1, ::-1], here.diffusion(grid), rtol=1e-6)
 
 
-def test_bands_cover_the_truth_as_often_as_they_say():
+def test_bands_cover_the_truth_as_often_as_they_say(table):
     """Given a drift prior of the right size; averaged over records and points."""
     process, level = PROCESSES["double_well"], 0.9
     shares = []
@@ -185,7 +185,7 @@ def test_bands_cover_the_truth_as_often_as_they_say():
         bands = model.drift_band(grid, level), model.diffusion_band(grid, level)
         shares.append([coverage(*band, truth) for band, truth in zip(bands, truths, strict=True)])
     drift, diffusion = np.mean(shares, axis=0)
-    print(f"coverage of 90 % bands: drift {drift:.0%}, diffusion {diffusion:.0%}")
+    table(f"coverage of 90 % bands: drift {drift:.0%}, diffusion {diffusion:.0%}")
     assert 0.7 <= drift <= 1.0
     assert 0.7 <= diffusion <= 1.0
 

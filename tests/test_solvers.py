@@ -64,12 +64,10 @@ def race(record, solver):
 @pytest.mark.slow
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("case", PAPER_TRAJECTORIES)
-def test_fisher_scoring_ends_lowest_and_a_hundred_times_sooner_than_gradient_descent(case, capsys):
+def test_fisher_scoring_ends_lowest_and_a_hundred_times_sooner_than_gradient_descent(case, table):
     races = {solver: race(PAPER_TRAJECTORIES[case], solver) for solver in SOLVERS}
-    with capsys.disabled():
-        print()
-        for solver, run in races.items():
-            print(f"{case:16} {solver:9} J {run.loss:15.8f} {1e3 * run.seconds:10.2f} ms  {run.outcome}")
+    for solver, run in races.items():
+        table(f"{case:16} {solver:9} J {run.loss:15.8f} {1e3 * run.seconds:10.2f} ms  {run.outcome}")
     fisher = races["fisher"]
     for solver in ("newton", "gradient"):
         assert fisher.loss <= races[solver].loss + 1e-6 * abs(races[solver].loss)

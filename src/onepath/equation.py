@@ -15,12 +15,17 @@ CLEAR = 2.0
 
 
 class Polynomial(NamedTuple):
-    """Terms as exponents (k, d), their coefficients and standard errors, and how much of the function they explain."""
+    """Terms as exponents (k, d), their coefficients and standard errors.
+
+    `explained` is their share of the function's mean square, `misfit` the root mean square of what they leave, in
+    posterior standard deviations.
+    """
 
     exponents: npt.NDArray[np.int64]
     coefficients: Array
     errors: Array
     explained: float
+    misfit: float
 
 
 def monomials(dimension: int, degree: int) -> npt.NDArray[np.int64]:
@@ -57,7 +62,8 @@ def fit_polynomial(x: Array, mean: Array, draws: Array) -> Polynomial:
         kept = kept[rest]
     left = mean - _design(x, exponents[kept]) @ coefficients
     explained = 1.0 - float(np.mean(np.square(left)) / np.mean(np.square(mean)))
-    return Polynomial(exponents[kept], coefficients, errors, explained)
+    misfit = float(np.sqrt(np.mean(np.square(left) / draws.var(axis=0))))
+    return Polynomial(exponents[kept], coefficients, errors, explained, misfit)
 
 
 def _design(x: Array, exponents: npt.NDArray[np.int64]) -> Array:

@@ -75,25 +75,40 @@ def _term_features(term: Kernel, basis: Basis, x: Float[Array, "n d"]) -> Float[
 
 
 def with_bases(
-    function: UnknownFunction, u: Float[Array, "n d"], usable: Bool[Array, " n"], tolerance: float, most: int
+    function: UnknownFunction,
+    u: Float[Array, "n d"],
+    usable: Bool[Array, " n"],
+    tolerance: float,
+    most: int,
+    least: float = 0.0,
 ) -> UnknownFunction:
     """Choose points Z among `u` for every term of the kernel.
 
-    A tolerance of 0 takes all of them. Otherwise the largest residual variance is at most `tolerance` times the median
-    prior variance, unless there are `most` points first.
+    A tolerance of 0 takes all of them. Otherwise the largest residual variance of a term is at most `tolerance` times
+    the function's median prior variance, or times `least` if that is more, unless there are `most` points first.
     """
     x = function.location + function.scale * u
-    most = min(most, x.shape[0])
+    parts = terms(function.kernel)
+    variances = [float(_typical_variance(replace(function, kernel=part), u, usable)) for part in parts]
+    reference = max(sum(variances), least)
     bases = []
-    for term in terms(function.kernel):
+    for term, variance in zip(parts, variances, strict=True):
         if tolerance == 0.0:
             chosen, rank = np.flatnonzero(usable), int(np.sum(usable))
         else:
-            order, needed = _pivots(term, function.outputs, x, usable, jnp.asarray(tolerance), most)
-            chosen, rank = np.asarray(order), int(needed)
+            relative = jnp.asarray(tolerance * reference / variance if variance > 0.0 else tolerance)
+            order, needed = _pivots(term, function.outputs, x, usable, relative, min(most, x.shape[0]))
+            chosen, rank = np.asarray(order), max(int(needed), 1)
         room = _room(rank)
         bases.append(Basis(x[np.resize(chosen[:rank], room)], jnp.arange(room) < rank))
     return replace(function, bases=tuple(bases))
+
+
+@eqx.filter_jit
+def _typical_variance(function: UnknownFunction, u: Float[Array, "n d"], usable: Bool[Array, " n"]) -> Float[Array, ""]:
+    """Median over points of the prior variance, the largest over outputs."""
+    variance = jnp.where(usable[:, None], function.prior_variance(u), jnp.nan)
+    return jnp.max(jnp.nanmedian(variance, axis=0))
 
 
 def _room(rank: int) -> int:

@@ -33,6 +33,9 @@ MOST_POINTS = {1: 512, 2: 128}
 LEARNING_CELLS, LEARNING_POINTS, LEARNING_TOLERANCE = {1: 128, 2: 256}, {1: 64, 2: 64}, 1e-4
 """While parameters are learned: many fits, each coarser than the last one."""
 
+LEAST_VARIANCE = 0.01
+"""Of a diffusion before its link, where 1 is its own size: what is smaller needs no finer features than this does."""
+
 ROUNDS = 3
 """How often points for the features are chosen anew, if those of the first parameters do not serve the learned ones."""
 
@@ -95,9 +98,10 @@ def _parameters(graph: Graph, which: Which, learned: Learned | None) -> tuple[Fl
 
 
 def _with_bases(graph: Graph, cells: Cells, tolerance: float, most_points: dict[int, int]) -> Graph:
-    most = most_points[min(graph.dimension, 2)]
-    functions = [with_bases(f, cells.x, cells.counts > 0, tolerance, most) for f in (graph.drift, graph.diffusion)]
-    return replace(graph, drift=functions[0], diffusion=functions[1])
+    most, usable = most_points[min(graph.dimension, 2)], cells.counts > 0
+    least = 0.0 if graph.level is None else LEAST_VARIANCE
+    drift = with_bases(graph.drift, cells.x, usable, tolerance, most)
+    return replace(graph, drift=drift, diffusion=with_bases(graph.diffusion, cells.x, usable, tolerance, most, least))
 
 
 def _rank(graph: Graph) -> int:

@@ -63,7 +63,7 @@ def default_drift_kernel(lower: Float[Array, " d"], upper: Float[Array, " d"]) -
 
 def default_diffusion_kernel(dimension: int) -> Kernel:
     """A slope and a smooth rest, around the level that the link's offset sets; in standardised units."""
-    return Linear(jnp.asarray(0.1)) + Matern(jnp.asarray(0.1), jnp.full(dimension, 1.5))
+    return Linear(jnp.asarray(0.15)) + Matern(jnp.asarray(0.15), jnp.full(dimension, 1.5))
 
 
 def check_kernel(kernel: Any, role: str, dimension: int) -> None:

@@ -7,8 +7,9 @@ import numpy as np
 from onepath.equation import fit_polynomial, written
 
 EQUATION_POINTS, EQUATION_DRAWS = 200, 400
-DOMINATES = 0.98
-"""Share of the drift's mean square that a polynomial must explain to be called its equation."""
+DOMINATES, HIDDEN = 0.5, 1.0
+"""A polynomial is called the drift's equation if it explains this share of its mean square at least, and leaves no more
+than this many posterior standard deviations: then the data know of nothing else."""
 
 
 def summarise(sde: Any) -> str:
@@ -63,11 +64,11 @@ def _equations(sde: Any) -> list[str]:
     for i, name in enumerate(names):
         polynomial = fit_polynomial(points, mean[:, i], draws[:, :, i])
         which = f" of {name}" if d > 1 else ""
-        if polynomial.explained >= DOMINATES:
+        if polynomial.explained >= DOMINATES and polynomial.misfit <= HIDDEN:
             lines.append(f"Equation    drift{which} = {written(polynomial, names)}{_per(sde)}")
         else:
             lines.append(
-                f"Equation    the drift{which} is no simple polynomial (a cubic explains {polynomial.explained:.0%})"
+                f"Equation    the drift{which} is no cubic polynomial: one explains {polynomial.explained:.0%} of it"
             )
     return lines
 

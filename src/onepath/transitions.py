@@ -13,6 +13,9 @@ Floats = np.ndarray
 BOXES_PER_CELL = 64
 """How much finer than its cells a grid is."""
 
+CHUNK = 1 << 15
+"""Transitions that are put into boxes at once."""
+
 
 class Transitions(NamedTuple):
     """Start, increment and duration of every transition."""
@@ -77,23 +80,24 @@ def random_halves(count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.
 
 
 def cells_of(transitions: Transitions, most: int) -> Cells:
-    """One transition a cell if there is room for all; otherwise merged until `most` cells are left; then padded."""
+    """One transition a cell if there is room for all; otherwise merged until `most` cells are left; then padded.
+
+    Large data are first put into the boxes of a grid, fine enough for the cells to be made of boxes.
+    """
     n, d = transitions.x.shape
-    single = Cells(np.ones(n), transitions.x, transitions.y, np.zeros((n, d, d)), transitions.dt)
-    return coarser(single, most)
+    boxes = BOXES_PER_CELL * most
+    if n > 2 * boxes:
+        return coarser(_boxed(transitions, boxes), most)
+    return coarser(Cells(np.ones(n), transitions.x, transitions.y, np.zeros((n, d, d)), transitions.dt), most)
 
 
 def coarser(cells: Cells, most: int) -> Cells:
     """Exactly `most` cells: merged where there are more, padded where there are fewer.
 
-    Merging costs an error of second order in the size of a cell over the functions' length scale. Large data are first
-    put into the boxes of a grid, fine enough for the cells to be made of boxes.
+    Merging costs an error of second order in the size of a cell over the functions' length scale.
     """
     if not np.all(cells.counts > 0):
         cells = Cells(*(part[cells.counts > 0] for part in cells))
-    boxes = BOXES_PER_CELL * most
-    if len(cells.counts) > 2 * boxes:
-        cells = _merge(cells, _in_order(_grid(_coordinates(cells), boxes)))
     if len(cells.counts) > most:
         cells = _merge(cells, _in_order(_split(_coordinates(cells), cells.counts, most)))
     return _pad(cells, most)
@@ -106,34 +110,35 @@ def _pad(cells: Cells, size: int) -> Cells:
     return Cells(*(np.concatenate([part, np.repeat(fill, spare, 0)]) for part, fill in zip(cells, zero, strict=True)))
 
 
+def _first_members(labels: np.ndarray, size: int) -> np.ndarray:
+    """Where each label occurs first; past the end if it does not."""
+    first = np.full(size, len(labels))
+    first[labels[::-1]] = np.arange(len(labels))[::-1]
+    return first
+
+
 def _in_order(labels: np.ndarray) -> np.ndarray:
     """Labels 0, 1, ... in the order of first members, so that they do not depend on the units."""
-    first = np.full(labels.max() + 1, len(labels))
-    first[labels[::-1]] = np.arange(len(labels))[::-1]
-    order = np.argsort(first)
-    rank = np.empty_like(first)
-    rank[order] = np.arange(len(first))
+    order = np.argsort(_first_members(labels, int(labels.max()) + 1))
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
     return rank[labels]
 
 
 def _merge(cells: Cells, labels: np.ndarray) -> Cells:
     """Counts add, means average, and the scatter of the members' means joins their own."""
-    size = int(labels.max()) + 1
-    total = np.bincount(labels, cells.counts, size)
+    counts, x, y, scatter, dt = cells
+    size, axes = int(labels.max()) + 1, range(x.shape[1])
+    total = np.bincount(labels, counts, size)
 
     def mean(column: Floats) -> Floats:
-        return np.bincount(labels, cells.counts * column, size) / total
+        return np.bincount(labels, counts * column, size) / total
 
-    x, y = (np.stack([mean(column) for column in part.T], axis=1) for part in (cells.x, cells.y))
-    residual = [column - centre[labels] for column, centre in zip(cells.y.T, y.T, strict=True)]
-    scatter = [
-        [
-            np.bincount(labels, cells.counts * first * second + own, size)
-            for second, own in zip(residual, row.T, strict=True)
-        ]
-        for first, row in zip(residual, np.moveaxis(cells.scatter, 1, 0), strict=True)
-    ]
-    return Cells(total, x, y, np.moveaxis(np.asarray(scatter), 2, 0), mean(cells.dt))
+    mean_x, mean_y = (np.stack([mean(column) for column in part.T], axis=1) for part in (x, y))
+    residual = y - mean_y[labels]
+    spread = scatter + counts[:, None, None] * residual[:, :, None] * residual[:, None, :]
+    spread = np.stack([[np.bincount(labels, spread[:, i, j], size) for j in axes] for i in axes])
+    return Cells(total, mean_x, mean_y, np.moveaxis(spread, 2, 0), mean(dt))
 
 
 def _coordinates(cells: Cells) -> Floats:
@@ -144,17 +149,41 @@ def _coordinates(cells: Cells) -> Floats:
     return np.stack(columns, axis=1)
 
 
-def _grid(coordinates: Floats, boxes: int) -> np.ndarray:
-    """Labels of the occupied boxes of a regular grid; asinh keeps far outliers from coarsening it."""
-    axes = coordinates.shape[1]
-    side = int(boxes ** (1 / axes))
-    flat = np.zeros(len(coordinates), int)
-    for column in coordinates.T:
-        bent = np.arcsinh(column.astype(np.float32))
-        low, high = bent.min(), bent.max()
-        flat = side * flat + np.minimum((bent - low) * (side / (high - low)), side - 1).astype(int)
-    occupied = np.bincount(flat, minlength=side**axes) > 0
-    return (np.cumsum(occupied) - 1)[flat]
+def _boxed(transitions: Transitions, boxes: int) -> Cells:
+    """Transitions merged by the boxes of a regular grid, in one pass over chunks that fit a processor's cache.
+
+    asinh keeps far outliers from coarsening the grid.
+    """
+    x, dt = transitions.x, transitions.dt
+    n, d = x.shape
+    varies = bool(np.ptp(dt) > 1e-6 * dt[0])
+    side = int(boxes ** (1 / (d + varies)))
+    size = side ** (d + varies)
+    centre = column_means(x)
+    scale = np.sqrt(
+        [np.mean(np.square(column[:: max(1, n // 10_000)] - c)) for column, c in zip(x.T, centre, strict=True)]
+    )
+    ends = np.asarray([[column.min(), column.max()] for column in x.T])
+    low, high = np.arcsinh((ends - centre[:, None]) / scale[:, None]).T
+    sums, first = np.zeros((2 + 2 * d + d * d, size)), np.full(size, n)
+    for begin in range(0, n, CHUNK):
+        x_part, y_part, dt_part = (part[begin : begin + CHUNK] for part in transitions)
+        place = (np.arcsinh((x_part - centre) / scale) - low) / (high - low)
+        if varies:
+            logarithm = np.log(dt_part / dt.min()) / np.log(dt.max() / dt.min())
+            place = np.column_stack([place, logarithm])
+        index = np.minimum((side * place).astype(int), side - 1)
+        label = index @ side ** np.arange(d + varies)
+        products = (y_part[:, :, None] * y_part[:, None, :]).reshape(-1, d * d)
+        columns = [None, dt_part, *x_part.T, *y_part.T, *products.T]
+        sums += [np.bincount(label, column, size) for column in columns]
+        members = _first_members(label, size)
+        first = np.minimum(first, np.where(members < len(label), begin + members, n))
+    order = np.argsort(first)[: np.count_nonzero(sums[0])]
+    total, means = sums[0, order], sums[1:, order] / sums[0, order]
+    mean_x, mean_y = means[1 : 1 + d].T, means[1 + d : 1 + 2 * d].T
+    squares = means[1 + 2 * d :].T.reshape(-1, d, d) - mean_y[:, :, None] * mean_y[:, None, :]
+    return Cells(total, mean_x, mean_y, total[:, None, None] * squares, means[0])
 
 
 def _split(points: Floats, weight: Floats, most: int) -> np.ndarray:

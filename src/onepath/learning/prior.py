@@ -10,6 +10,8 @@ Vector = npt.NDArray[np.float64]
 SPREADS = (
     ("noise", 1.5),
     ("level", 1.0),
+    ("diffusion.linear.amplitude", 1.5),
+    ("diffusion.matern.amplitude", 1.5),
     ("linear.amplitude", 1.0),
     ("cubic.amplitude", 1.5),
     ("matern.amplitude", 1.0),
