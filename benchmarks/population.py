@@ -13,6 +13,7 @@ again.
 import argparse
 import json
 import multiprocessing
+import os
 import time
 import warnings
 from pathlib import Path
@@ -137,6 +138,12 @@ def run(task):
     return results
 
 
+def take_one_core(cores):
+    """XLA's threads slow each other down badly when several processes share all cores."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {cores.get()})
+
+
 def table(results, methods):
     """Medians over seeds, one row a process and method; the mean gap shows blow-ups."""
     names = list(dict.fromkeys(key.split("/")[0] for key in results))
@@ -189,7 +196,11 @@ def main():
             missing = [seed for seed in range(options.seeds) if f"{name}/{method}/{seed}" not in results]
             tasks += [(name, [method], missing[i : i + options.chunk]) for i in range(0, len(missing), options.chunk)]
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
+    context = multiprocessing.get_context("spawn")
+    cores = context.Queue()
+    for job in range(options.jobs):
+        cores.put(job % (os.cpu_count() or 1))
+    with context.Pool(options.jobs, take_one_core, (cores,)) as pool:
         for done in pool.imap_unordered(run, tasks):
             results |= done
             options.output.write_text(json.dumps(results, indent=0, sort_keys=True))

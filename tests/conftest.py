@@ -27,8 +27,10 @@ def pytest_terminal_summary(terminalreporter):
     tables = [(report.nodeid, text) for report in reports for name, text in report.user_properties if name == "table"]
     if tables:
         terminalreporter.section("measured")
-    for nodeid, text in tables:
-        terminalreporter.write_line(f"{nodeid}\n{text}")
+    for nodeid in dict.fromkeys(nodeid for nodeid, _ in tables):
+        terminalreporter.write_line(nodeid)
+        for text in (text for owner, text in tables if owner == nodeid):
+            terminalreporter.write_line(f"  {text}")
 
 
 @pytest.fixture
