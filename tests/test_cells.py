@@ -166,8 +166,8 @@ def test_a_million_points_cost_little_more_than_ten_thousand(table):
         return min(times)
 
     million = ornstein_uhlenbeck(1_000_001)
-    few = seconds(lambda: SDE().fit(million[:10_001], dt=0.01))
-    many = seconds(lambda: SDE().fit(million, dt=0.01))
+    few = seconds(lambda: SDE(learn=None).fit(million[:10_001], dt=0.01))
+    many = seconds(lambda: SDE(learn=None).fit(million, dt=0.01))
     peer = seconds(lambda: kramersmoyal.km(million, bins=[5000], powers=[[1], [2]], bw=0.15))
     table(f"10 000 points {few:.3f} s, 1 000 000 points {many:.3f} s, kramersmoyal on these {peer:.3f} s")
     assert many < max(3 * few, peer)

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from onepath.trajectory import Trajectory
+from onepath.trajectory import Trajectory, median_length
 
 Floats = np.ndarray
 
 
-BOXES_PER_CELL = 64
+BOXES_PER_CELL = 16
 """How much finer than its cells a grid is."""
 
 CHUNK = 1 << 15
@@ -65,7 +65,7 @@ def units_of(transitions: Transitions, *, common: bool) -> Units:
     scale = np.sqrt(column_means(np.square(transitions.x - location)))
     if common:
         scale = np.full_like(scale, np.sqrt(np.mean(np.square(scale))))
-    return Units(location, scale, float(np.median(transitions.dt)))
+    return Units(location, scale, median_length(transitions.dt))
 
 
 def column_means(table: Floats) -> Floats:
@@ -168,7 +168,7 @@ def _boxed(transitions: Transitions, boxes: int) -> Cells:
     sums, first = np.zeros((2 + 2 * d + d * d, size)), np.full(size, n)
     for begin in range(0, n, CHUNK):
         x_part, y_part, dt_part = (part[begin : begin + CHUNK] for part in transitions)
-        place = (np.arcsinh((x_part - centre) / scale) - low) / (high - low)
+        place = (np.arcsinh(((x_part - centre) / scale).astype(np.float32)) - low) / (high - low)
         if varies:
             logarithm = np.log(dt_part / dt.min()) / np.log(dt.max() / dt.min())
             place = np.column_stack([place, logarithm])
