@@ -7,7 +7,18 @@ import jaxtyping
 import pytest
 
 # every module that states shapes; `typing.Self`, which the estimators return, is nothing that beartype can check here
-SHAPED = ("build", "completion", "features", "graph", "kernels", "linalg", "posterior", "transition", "transitions")
+SHAPED = (
+    "build",
+    "completion",
+    "features",
+    "graph",
+    "jets",
+    "kernels",
+    "linalg",
+    "posterior",
+    "transition",
+    "transitions",
+)
 jaxtyping.install_import_hook([f"onepath.{module}" for module in SHAPED], "beartype.beartype")
 
 

@@ -35,7 +35,7 @@ def rank(basis):
 
 def gram(completed, u):
     """φφ' for the first output."""
-    phi = np.asarray(completed.features(u))[:, 0]
+    phi = np.asarray(completed.features(u))[:, 0, 0]
     return phi @ phi.T
 
 
@@ -105,7 +105,7 @@ def test_padding_changes_nothing():
 
 
 def _by_term(completed, u):
-    phi = np.asarray(completed.features(u))[:, 0]
+    phi = np.asarray(completed.features(u))[:, 0, 0]
     return np.split(phi, np.cumsum([len(basis.used) for basis in completed.bases])[:-1], axis=1)
 
 
@@ -115,8 +115,8 @@ def test_more_padding_in_a_basis_changes_nothing():
     basis = completed.bases[0]
     more = Basis(jnp.concatenate([basis.points, basis.points[:7] + 3]), jnp.pad(basis.used, (0, 7)))
     padded = UnknownFunction(completed.kernel, completed.amplitude, completed.location, completed.scale, (more,))
-    assert_allclose(padded.features(u)[:, :, :-7], completed.features(u), rtol=0, atol=1e-10)
-    assert np.all(np.asarray(padded.features(u)[:, :, -7:]) == 0)
+    assert_allclose(padded.features(u)[..., :-7], completed.features(u), rtol=0, atol=1e-10)
+    assert np.all(np.asarray(padded.features(u)[..., -7:]) == 0)
 
 
 def test_a_sum_is_a_concatenation():
@@ -125,7 +125,7 @@ def test_a_sum_is_a_concatenation():
     whole = with_bases(function(parts[0] + (parts[1] + parts[2]), 1), u, usable, 1e-4, ROOM)
     alone = [replace(function(part, 1), bases=(basis,)) for part, basis in zip(parts, whole.bases, strict=True)]
     assert [rank(basis) for basis in whole.bases[1:]] == [1, 1]
-    assert_allclose(whole.features(u), jnp.concatenate([part.features(u) for part in alone], axis=2))
+    assert_allclose(whole.features(u), jnp.concatenate([part.features(u) for part in alone], axis=3))
 
 
 def test_a_term_is_as_fine_as_the_whole_function_needs():
@@ -153,7 +153,7 @@ def test_outputs_have_their_own_parameters_and_share_points():
     u, usable = starts(1)
     scales = (0.5, 2.0)
     both = UnknownFunction(kernels.Matern52(scale=jnp.asarray(scales)), jnp.ones(2), jnp.zeros(1), jnp.ones(1))
-    phi = np.asarray(with_bases(both, u, usable, 1e-8, ROOM).features(u[:POINTS]))
+    phi = np.asarray(with_bases(both, u, usable, 1e-8, ROOM).features(u[:POINTS]))[:, :, 0]
     x = np.asarray(u)[:POINTS]
     for output, scale in enumerate(scales):
         assert_allclose(phi[:, output] @ phi[:, output].T, matern52(x, x, scale), rtol=0, atol=1e-5)

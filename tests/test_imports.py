@@ -11,7 +11,7 @@ SOURCE = Path(onepath.__file__).parent
 
 # low to high; a module may import any of a lower floor, and of its own floor only within its own package
 FLOORS = [
-    ["linalg", "trajectory", "drawing", "progress", "runtime"],
+    ["linalg", "trajectory", "drawing", "progress", "runtime", "jets"],
     ["transitions", "kernels", "transition"],
     ["features"],
     ["graph"],
@@ -20,6 +20,7 @@ FLOORS = [
     ["posterior"],
     ["build"],
     ["fitting"],
+    ["stiffness"],
     ["equation"],
     ["forecast", "diagnose", "summary"],
     ["sde"],
@@ -36,8 +37,8 @@ KNOW_LITTLE = {
     "trajectory": set(),
     "transitions": {"trajectory"},
     "kernels": {"linalg"},
-    "transition": {"linalg"},
-    "features": {"kernels", "linalg"},
+    "transition": {"linalg", "jets"},
+    "features": {"kernels", "linalg", "jets"},
 }
 """All that these may import: the door and the cells know no kernels, kernels no SDEs, laws no Gaussian processes."""
 

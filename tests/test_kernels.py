@@ -54,7 +54,9 @@ EXPRESSIONS = st.recursive(
 def gram(kernel):
     """φφ' at X, all of X being points of the features."""
     function = UnknownFunction(stacked(kernel, 1), jnp.ones(1), jnp.zeros(1), jnp.ones(1))
-    phi = np.asarray(with_bases(function, jnp.asarray(X), jnp.ones(24, bool), 0.0, 24).features(jnp.asarray(X)))[:, 0]
+    phi = np.asarray(with_bases(function, jnp.asarray(X), jnp.ones(24, bool), 0.0, 24).features(jnp.asarray(X)))[
+        :, 0, 0
+    ]
     return phi @ phi.T
 
 

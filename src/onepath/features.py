@@ -7,13 +7,18 @@ kernel of finite rank needs only as many as its rank.
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
+from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int
 from tinygp.kernels import Kernel
 
+from onepath.jets import jet_of, packed
 from onepath.kernels import output, terms
 from onepath.linalg import cholesky, forward_solve, pivots
 
@@ -45,15 +50,15 @@ class UnknownFunction(eqx.Module):
         """What `evaluate` gives for each output's kernel."""
         return jnp.stack([evaluate(output(self.kernel, o)) for o in range(self.outputs)])
 
-    def features(self, u: Float[Array, "n d"]) -> Float[Array, "n outputs p"]:
-        """φ(u), the amplitude included."""
-        x = self.location + self.scale * u
+    def features(self, u: Float[Array, "n d"], order: int = 0) -> Float[Array, "n outputs k p"]:
+        """φ(u), the amplitude included, and its derivatives in u up to this order (0 or 2), packed as in a jet."""
 
-        def one_output(kernel: Kernel) -> Float[Array, "n p"]:
+        def one_output(kernel: Kernel) -> Float[Array, "n k p"]:
             pairs = zip(terms(kernel), self.bases, strict=True)
-            return jnp.concatenate([_term_features(term, basis, x) for term, basis in pairs], axis=1)
+            parts = [_term_features(*pair, self.location, self.scale, u, order) for pair in pairs]
+            return jnp.concatenate(parts, axis=2)
 
-        return jnp.moveaxis(self.amplitude[:, None, None] * self._each_output(one_output), 0, 1)
+        return jnp.moveaxis(self.amplitude[:, None, None, None] * self._each_output(one_output), 0, 1)
 
     def prior_variance(self, u: Float[Array, "n d"]) -> Float[Array, "n outputs"]:
         """k(x, x), the amplitude included."""
@@ -66,12 +71,61 @@ class UnknownFunction(eqx.Module):
         return jnp.square(self.amplitude)[:, None, None] * self._each_output(lambda kernel: kernel(x, x))
 
 
-def _term_features(term: Kernel, basis: Basis, x: Float[Array, "n d"]) -> Float[Array, "n p"]:
+def _term_features(
+    term: Kernel,
+    basis: Basis,
+    location: Float[Array, " d"],
+    scale: Float[Array, " d"],
+    u: Float[Array, "n d"],
+    order: int,
+) -> Float[Array, "n k p"]:
+    """k(x, Z) L⁻ᵀ with L Lᵀ = k(Z, Z), and the same of k's derivatives in u."""
     used = basis.used[:, None]
-    gram = jnp.where(used & used.T, term(basis.points, basis.points), 0.0)
+    gram, cross = _similarities(term, (basis.points, location, scale, u), order)
+    gram = jnp.where(used & used.T, gram, 0.0)
     mean_variance = jnp.trace(gram) / jnp.sum(basis.used)
     lower = cholesky(gram + jnp.diag(jnp.where(basis.used, 0.0, mean_variance)))
-    return jnp.where(used, forward_solve(lower, term(basis.points, x)), 0.0).T
+    n, k, p = cross.shape
+    solved = forward_solve(lower, jnp.where(used, cross.reshape(n * k, p).T, 0.0))
+    return solved.T.reshape(n, k, p)
+
+
+def _evaluate(term: Kernel, places: tuple[Array, Array, Array, Array], order: int) -> tuple[Array, Array]:
+    """k(Z, Z) as (p, p), and k(x, Z) with its derivatives in u as (n, k, p)."""
+    points, location, scale, u = places
+
+    def similarities(u: Float[Array, " d"]) -> Float[Array, " p"]:
+        return term(points, (location + scale * u)[None])[:, 0]
+
+    jets = jax.vmap(lambda u: packed(jet_of(similarities, u)) if order else similarities(u)[None])
+    return term(points, points), jets(u)
+
+
+@eqx.filter_custom_vjp
+def _similarities(term: Kernel, places: tuple[Array, Array, Array, Array], order: int) -> tuple[Array, Array]:
+    """The same with a slope of its own: a kernel has few parameters, so forward differentiation is the quick way."""
+    return _evaluate(term, places, order)
+
+
+@_similarities.def_fwd
+def _similarities_forward(
+    perturbed: Any, term: Kernel, places: tuple[Array, Array, Array, Array], order: int
+) -> tuple[tuple[Array, Array], None]:
+    del perturbed
+    return _evaluate(term, places, order), None
+
+
+@_similarities.def_bwd
+def _similarities_backward(
+    residuals: None, slopes: Any, perturbed: Any, term: Kernel, places: tuple[Array, Array, Array, Array], order: int
+) -> Kernel:
+    del residuals, perturbed
+    parameters, rest = eqx.partition(term, eqx.is_inexact_array)
+    vector, unravel = ravel_pytree(parameters)
+    jacobians = jax.jacfwd(lambda vector: _evaluate(eqx.combine(unravel(vector), rest), places, order))(vector)
+    pairs = zip(jacobians, slopes, strict=True)
+    sums = [jnp.sum(j * s[..., None], axis=tuple(range(s.ndim))) for j, s in pairs if s is not None]
+    return unravel(reduce(jnp.add, sums))
 
 
 def with_bases(
@@ -81,13 +135,15 @@ def with_bases(
     tolerance: float,
     most: int,
     least: float = 0.0,
+    apart: float = 0.0,
 ) -> UnknownFunction:
-    """Choose points Z among `u` for every term of the kernel.
+    """Choose points Z among `u`, moved by `apart`, for every term of the kernel.
 
     A tolerance of 0 takes all of them. Otherwise the largest residual variance of a term is at most `tolerance` times
     the function's median prior variance, or times `least` if that is more, unless there are `most` points first.
     """
     x = function.location + function.scale * u
+    places = np.asarray(x) + np.asarray(function.scale) * apart
     parts = terms(function.kernel)
     variances = [float(_typical_variance(replace(function, kernel=part), u, usable)) for part in parts]
     reference = max(sum(variances), least)
@@ -100,7 +156,8 @@ def with_bases(
             order, needed = _pivots(term, function.outputs, x, usable, relative, min(most, x.shape[0]))
             chosen, rank = np.asarray(order), max(int(needed), 1)
         room = _room(rank)
-        bases.append(Basis(x[np.resize(chosen[:rank], room)], jnp.arange(room) < rank))
+        points = places[np.resize(chosen[:rank], room)]
+        bases.append(Basis(jnp.asarray(points), jnp.asarray(np.arange(room) < rank)))
     return replace(function, bases=tuple(bases))
 
 

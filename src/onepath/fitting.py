@@ -19,11 +19,12 @@ from onepath.completion import (
     smoothed_diffusion,
 )
 from onepath.features import with_bases
-from onepath.graph import Graph
-from onepath.kernels import pack
-from onepath.learning.evidence import negative_log_evidence
+from onepath.graph import Graph, Parameters
+from onepath.kernels import pack, parameter_names
 from onepath.learning.implicit import Weights, Which, graph_at
 from onepath.learning.learn import Learned, Learning, learn_by_crossval, learn_by_evidence, learned_parameters
+from onepath.learning.prior import parameter_prior
+from onepath.linalg import log_determinant
 from onepath.posterior import Member, Posterior, member_of
 from onepath.transitions import Cells, Transitions, cells_of, coarser
 
@@ -35,6 +36,10 @@ LEARNING_CELLS, LEARNING_POINTS, LEARNING_TOLERANCE = {1: 128, 2: 256}, {1: 64, 
 
 LEAST_VARIANCE = 0.01
 """Of a diffusion before its link, where 1 is its own size: what is smaller needs no finer features than this does."""
+
+APART = 1e-6
+"""How far the features' points are moved away from cells, in standard deviations, where derivatives are used: autodiff
+finds none at distance zero in kernels that are written in terms of distance."""
 
 ROUNDS = 3
 """How often points for the features are chosen anew, if those of the first parameters do not serve the learned ones."""
@@ -61,15 +66,16 @@ class Fit(NamedTuple):
     completion: Completion
     evidence: float
     learned: Learned | None
+    cells: Cells
 
 
-def fit_graph(graph: Graph, transitions: Transitions, method: Method) -> Fit:
-    """Everything between a built graph and its posterior."""
+def fit_graph(graph: Graph, transitions: Transitions, method: Method, start: Parameters | None = None) -> Fit:
+    """Everything between a built graph and its posterior; learning begins at `start`, or where the graph was built."""
     which = learned_parameters(graph, method.fixed)
     cells = Cells(*map(jnp.asarray, cells_of(transitions, method.cells)))
     learned = None
     if method.learning is not None and any(which):
-        learned = _learn(graph, transitions, cells, which, method.learning)
+        learned = _learn(graph, start or graph.parameters, transitions, cells, which, method.learning)
         graph = learned.graph
     graph = _with_bases(graph, cells, method.tolerance, MOST_POINTS)
     parameters, distances = _parameters(graph, which, learned)
@@ -85,7 +91,7 @@ def fit_graph(graph: Graph, transitions: Transitions, method: Method) -> Fit:
         penalties = np.asarray([learned.prior.negative_log(np.asarray(draw))[0] for draw in parameters[1:]])
         mass = jnp.asarray(_mass(np.asarray(values)[1:] + penalties, distances))
         members = jax.tree.map(lambda leaf: leaf[1:], members)
-    return Fit(Posterior(graph, members, mass, which), best, -float(values[0]), learned)
+    return Fit(Posterior(graph, members, mass, which), best, -float(values[0]), learned, cells)
 
 
 def _parameters(graph: Graph, which: Which, learned: Learned | None) -> tuple[Float[Array, "s k"], np.ndarray]:
@@ -99,29 +105,39 @@ def _parameters(graph: Graph, which: Which, learned: Learned | None) -> tuple[Fl
 
 def _with_bases(graph: Graph, cells: Cells, tolerance: float, most_points: dict[int, int]) -> Graph:
     most, usable = most_points[min(graph.dimension, 2)], cells.counts > 0
+    apart = APART if graph.law.order else 0.0
     least = 0.0 if graph.level is None else LEAST_VARIANCE
-    drift = with_bases(graph.drift, cells.x, usable, tolerance, most)
-    return replace(graph, drift=drift, diffusion=with_bases(graph.diffusion, cells.x, usable, tolerance, most, least))
+    drift = with_bases(graph.drift, cells.x, usable, tolerance, most, apart=apart)
+    diffusion = with_bases(graph.diffusion, cells.x, usable, tolerance, most, least, apart)
+    return replace(graph, drift=drift, diffusion=diffusion)
 
 
 def _rank(graph: Graph) -> int:
     return sum(int(basis.used.sum()) for basis in graph.drift.bases + graph.diffusion.bases)
 
 
-def _learn(graph: Graph, transitions: Transitions, cells: Cells, which: Which, learning: Learning) -> Learned:
-    """Learn on coarse cells; choose points again while the learned parameters need more of them than they have."""
+def _learn(
+    graph: Graph, start: Parameters, transitions: Transitions, cells: Cells, which: Which, learning: Learning
+) -> Learned:
+    """Learn on coarse cells; choose points again while the learned parameters need more of them than they have.
+
+    The prior of the parameters is centred on the values that the graph was built with.
+    """
     most = LEARNING_CELLS[min(graph.dimension, 2)]
     coarse = Cells(*map(jnp.asarray, coarser(Cells(*map(np.asarray, cells)), most)))
-    current = _with_bases(graph, coarse, LEARNING_TOLERANCE, LEARNING_POINTS)
+    prior = parameter_prior(parameter_names(graph.parameters, which), np.asarray(pack(graph.parameters, which)))
+    current = _with_bases(graph.with_parameters(start), coarse, LEARNING_TOLERANCE, LEARNING_POINTS)
     for _ in range(ROUNDS):
         if learning.method == "evidence":
-            learned = learn_by_evidence(current, which, coarse, learning)
+            learned = learn_by_evidence(current, which, prior, coarse, learning)
         else:
-            learned = learn_by_crossval(current, which, transitions, most, learning)
+            learned = learn_by_crossval(current, which, prior, transitions, most, learning)
         better = _with_bases(learned.graph, coarse, LEARNING_TOLERANCE, LEARNING_POINTS)
         if _rank(better) <= _rank(current) or learning.method == "bayesopt":
             break
         current = better
+    if learning.method == "evidence":
+        learned = learn_by_evidence(current, which, prior, coarse, learning, learned.found)
     return learned
 
 
@@ -152,12 +168,12 @@ def _complete(
     def one(solved: tuple[Weights, Array], logarithms: Array) -> tuple[tuple[Weights, Array], tuple]:
         weights, is_first = solved
         objective = objective_of(graph_at(graph, which, logarithms), cells)
-        completion = complete(objective, solver, weights)
-        smooth = completion.weights
+        completion = complete(objective, solver.roughly(~is_first), weights)
+        member = member_of(objective, completion.weights, logarithms)
+        value = completion.loss + 0.5 * log_determinant(member.lower)
         if smoothing is not None:
-            smooth = smoothed_diffusion(objective, smooth, smoothing)
-        value = negative_log_evidence(objective, completion.weights)
+            member = member_of(objective, smoothed_diffusion(objective, completion.weights, smoothing), logarithms)
         carried = jnp.where(is_first, completion.weights, weights)
-        return (carried, jnp.asarray(False)), (completion, member_of(objective, smooth, logarithms), value)
+        return (carried, jnp.asarray(False)), (completion, member, value)
 
     return jax.lax.scan(one, (start, jnp.asarray(True)), parameters)[1]

@@ -13,6 +13,7 @@ from tinygp.kernels import Kernel
 
 from onepath.drawing import Arrow, Node, draw_graph
 from onepath.features import UnknownFunction
+from onepath.jets import Jet, unpacked
 from onepath.transition import Law
 
 
@@ -83,11 +84,12 @@ class Graph(eqx.Module):
             noise=parameters.noise,
         )
 
-    def features(self, u: Float[Array, "n d"]) -> Float[Array, "n functions p"]:
-        """Features of all unknown functions, drift first, padded to the same number of weights."""
-        parts = [self.drift.features(u), self.diffusion.features(u)]
-        most = max(part.shape[2] for part in parts)
-        return jnp.concatenate([jnp.pad(part, ((0, 0), (0, 0), (0, most - part.shape[2]))) for part in parts], axis=1)
+    def features(self, u: Float[Array, "n d"], order: int = 0) -> Float[Array, "n functions k p"]:
+        """Features of all unknown functions and their derivatives, drift first, padded to as many weights for each."""
+        parts = [self.drift.features(u, order), self.diffusion.features(u, order)]
+        most = max(part.shape[-1] for part in parts)
+        padded = [jnp.pad(part, ((0, 0),) * 3 + ((0, most - part.shape[-1]),)) for part in parts]
+        return jnp.concatenate(padded, axis=1)
 
     def prior_variance(self, u: Float[Array, "n d"]) -> Float[Array, "n functions"]:
         return jnp.concatenate([self.drift.prior_variance(u), self.diffusion.prior_variance(u)], axis=1)
@@ -121,13 +123,33 @@ class Graph(eqx.Module):
             return entries[..., :, None] * jnp.eye(d)
         return jnp.zeros((*entries.shape[:-1], d, d)).at[..., *diffusion_entries(self.structure, d)].set(entries)
 
+    def latent(
+        self, phi: Float[Array, "n functions k p"], weights: Float[Array, "functions p"]
+    ) -> Float[Array, "n functions k"]:
+        """The unknown functions and their derivatives before the link, from their features and weights."""
+        return jnp.einsum("nfkp,fp->nfk", phi, weights).at[:, :, 0].add(self.offset)
+
     def gaussian(
-        self, latent: Float[Array, " functions"], dt: Float[Array, ""]
+        self, latent: Float[Array, "functions k"], dt: Float[Array, ""]
     ) -> tuple[Float[Array, " d"], Float[Array, "d d"]]:
-        """Mean and covariance of the increment, given the values of all unknown functions at one point."""
+        """Mean and covariance of the increment, given all unknown functions and their derivatives at one point."""
         d = self.dimension
-        mean, covariance = self.law(latent[:d], self.matrix(self.entries(latent[d:])), dt)
+        mean, covariance = self.law.gaussian(unpacked(latent[:d].T, d), self._diffusion(unpacked(latent[d:].T, d)), dt)
         return mean, covariance + self.noise * jnp.diag(self.noise_unit)
+
+    def _diffusion(self, latent: Jet) -> Jet:
+        """σ and its derivatives: each entry is an increasing function of its own latent, so the chain rule is short."""
+        if latent.slope is None:
+            return Jet(self.matrix(self.entries(latent.value)))
+        ones = jnp.ones_like(latent.value)
+
+        def slope(latent: Array) -> Array:
+            return jax.jvp(self.entries, (latent,), (ones,))[1]
+
+        first, second = jax.jvp(slope, (latent.value,), (ones,))
+        slopes, bends = latent.derivatives
+        bend = first * bends + second * slopes[:, None] * slopes[None]
+        return Jet(self.matrix(self.entries(latent.value)), self.matrix(first * slopes), self.matrix(bend))
 
     def draw(self) -> str:
         """The graph as an SVG document, laid out as in the paper (its section 2)."""

@@ -1,6 +1,7 @@
 """Cholesky, the one jitter policy, solves and log-determinants."""
 
 from collections.abc import Callable
+from functools import reduce
 
 import jax
 import jax.numpy as jnp
@@ -78,6 +79,11 @@ def pivots(
     start = (diagonal, jnp.zeros((most, matrix.shape[0])), jnp.zeros(most, int), jnp.zeros((), int))
     _, _, chosen, rank = jax.lax.while_loop(needs_more, take, start)
     return chosen, rank
+
+
+def contract(left: Float[Array, "... k"], right: Float[Array, "k ..."]) -> Float[Array, "..."]:
+    """Σ_k left_..k right_k.. for small arrays, written out: under `vmap`, products of tiny matrices are slow."""
+    return reduce(jnp.add, [jnp.multiply.outer(left[..., k], right[k]) for k in range(len(right))])
 
 
 def small_cholesky(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:

@@ -20,7 +20,7 @@ class Member(eqx.Module):
 
 
 def member_of(objective: Objective, weights: Float[Array, "functions p"], logarithms: Float[Array, " k"]) -> Member:
-    return Member(logarithms, weights, cholesky(objective.curvature(weights, exact=False)))
+    return Member(logarithms, weights, cholesky(objective.fisher(weights)))
 
 
 class Posterior(eqx.Module):
@@ -39,11 +39,11 @@ class Posterior(eqx.Module):
             return self.graph
         return self.graph.with_parameters(unpack(self.graph.parameters, self.which, member.logarithms))
 
-    def moments(self, u: Float[Array, "n d"]) -> tuple[Float[Array, "n f"], Float[Array, "n f f"]]:
-        """Mean and covariance of all unknown functions, before the link, at each point."""
-        means, covariances = jax.lax.map(lambda member: _moments(self._graph(member), member, u), self.members)
-        mean = jnp.einsum("s,snf->nf", self.mass, means)
-        apart = means - mean
+    def moments(self, u: Float[Array, "n d"], order: int = 0) -> tuple[Float[Array, "n f k"], Float[Array, "n f f"]]:
+        """Mean of all unknown functions and their derivatives, before the link, and the functions' covariance."""
+        means, covariances = jax.lax.map(lambda member: _moments(self._graph(member), member, u, order), self.members)
+        mean = jnp.einsum("s,snfk->nfk", self.mass, means)
+        apart = (means - mean)[..., 0]
         return mean, jnp.einsum("s,snfg->nfg", self.mass, covariances) + jnp.einsum(
             "s,snf,sng->nfg", self.mass, apart, apart
         )
@@ -59,7 +59,7 @@ class Posterior(eqx.Module):
 
         def one_member(member: Member) -> tuple[Array, Array, Array]:
             graph = self._graph(member)
-            phi = graph.features(u)
+            phi = graph.features(u)[:, :, 0]
             untouched = graph.prior_covariance(u) - jnp.einsum("nfp,mfp->fnm", phi, phi)
             return phi, one_by_one(square_root, untouched), graph.offset
 
@@ -82,29 +82,33 @@ class Posterior(eqx.Module):
         """Mean and covariance of an increment, uncertainty of drift and diffusion included.
 
         E[V] + Cov[m], averaged over the unknown functions' values, and not V at their mean: where little is known,
-        that is far too small.
+        that is far too small. Their derivatives, which matter little beside, are at their mean.
         """
-        mean, covariance = self.moments(u)
+        mean, covariance = self.moments(u, self.graph.law.order)
 
         def one(mean: Array, covariance: Array, dt: Array) -> tuple[Array, Array]:
-            spread = small_cholesky(covariance)
-            means, covariances = jax.vmap(self.graph.gaussian, in_axes=(0, None))(mean + normals @ spread.T, dt)
+            values = normals @ small_cholesky(covariance).T
+            latents = jnp.broadcast_to(mean, (len(values), *mean.shape)).at[:, :, 0].add(values)
+            means, covariances = jax.vmap(self.graph.gaussian, in_axes=(0, None))(latents, dt)
             centre = jnp.mean(means, axis=0)
             return centre, jnp.mean(covariances, axis=0) + (means - centre).T @ (means - centre) / means.shape[0]
 
         return jax.vmap(one)(mean, covariance, dt)
 
 
-def _moments(graph: Graph, member: Member, u: Float[Array, "n d"]) -> tuple[Float[Array, "n f"], Float[Array, "n f f"]]:
+def _moments(
+    graph: Graph, member: Member, u: Float[Array, "n d"], order: int
+) -> tuple[Float[Array, "n f k"], Float[Array, "n f f"]]:
     """Mean and covariance given θ.
 
     What the features leave out of the prior, k(x, x) - φφᵀ, is untouched by the data: away from them the variance
     returns to the prior's (paper, eq. 8).
     """
-    phi = graph.features(u)
+    features = graph.features(u, order)
+    phi = features[:, :, 0]
     n, functions, p = phi.shape
     blocks = jnp.einsum("nfp,fg->nfgp", phi, jnp.eye(functions)).reshape(n * functions, functions * p)
     half = forward_solve(member.lower, blocks.T).T.reshape(n, functions, -1)
     untouched = jnp.maximum(graph.prior_variance(u) - jnp.sum(jnp.square(phi), axis=2), 0.0)
     covariance = jnp.einsum("nfw,ngw->nfg", half, half) + untouched[:, :, None] * jnp.eye(functions)
-    return graph.offset + jnp.einsum("nfp,fp->nf", phi, member.weights), covariance
+    return graph.latent(features, member.weights), covariance

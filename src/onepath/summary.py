@@ -44,14 +44,25 @@ def _model(sde: Any) -> list[str]:
     increments = np.mean(np.square(sde.transitions_.y), axis=0)
     share = np.max(sde.noise_ / increments)
     lines = [
-        f"Model       dX = f(X) dt + σ(X) dW, {sde.noise} σ, {sde.link} link, {sde.transition} law",
+        f"Model       dX = f(X) dt + σ(X) dW, {sde.noise} σ, {sde.link} link",
+        f"Law         {_law(sde)}",
         f"Completion  {sde.outcome_}; J = {sde.loss_:.6g}, log evidence {sde.evidence_:.6g}; {sde.seconds_:.2g} s",
     ]
     if sde.learning_ is not None:
         found = sde.learning_
         lines.append(f"Learning    by {sde.learn}: {found.outcome} ({found.evaluations} evaluations)")
-    lines.append(f"Noise       λ, what the law of a step leaves unexplained: {share:.2g} of an increment's mean square")
+    unexplained = f"λ, what the {sde.transition_} law leaves unexplained"
+    lines.append(f"Noise       {unexplained}: {share:.2g} of an increment's mean square")
     return lines
+
+
+def _law(sde: Any) -> str:
+    """Which transition law, and why."""
+    change, shift = sde.stiffness_
+    saw = f"|f'| Δt = {change:.2g}, so Euler's law shifts an answer by {shift:.2g} of its standard errors"
+    if sde.transition != "auto":
+        return f"{sde.transition_}, as asked; {saw}"
+    return f"{sde.transition_}: {saw}"
 
 
 def _equations(sde: Any) -> list[str]:

@@ -1,7 +1,10 @@
 """Fisher scoring with a Newton finish: the default."""
 
+from dataclasses import replace
+
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from onepath.completion.loop import CONVERGED, RUNNING, STUCK, Solver, Step, line_search
 from onepath.completion.objective import Objective
@@ -16,9 +19,12 @@ class FisherScoring(Solver):
     than `tolerance`: a quarter of a millionth of a posterior standard deviation.
     """
 
-    tolerance: float = 1e-13
+    tolerance: float | Float[Array, ""] = 1e-13
     close: float = 1.0
     most_steps: int = 100
+
+    def roughly(self, rough: Bool[Array, ""]) -> "FisherScoring":
+        return replace(self, tolerance=jnp.where(rough, 1e-4, self.tolerance))
 
     def begin(self, objective: Objective, weights: Float[Array, "functions p"]) -> Step:
         return Step(weights, objective.loss(weights), jnp.asarray(0.0), jnp.asarray(RUNNING))
@@ -26,7 +32,9 @@ class FisherScoring(Solver):
     def advance(self, objective: Objective, step: Step) -> Step:
         exact = step.memory
         gradient = objective.gradient(step.weights)
-        curvature = objective.curvature(step.weights, exact=exact > 0.0)
+        curvature = jax.lax.cond(
+            exact > 0.0, lambda: objective.hessian(step.weights), lambda: objective.fisher(step.weights)
+        )
         direction = -solve(cholesky(curvature), gradient.ravel()).reshape(gradient.shape)
         definite = jnp.all(jnp.isfinite(direction))
         slope = jnp.where(definite, jnp.sum(gradient * direction), 0.0)

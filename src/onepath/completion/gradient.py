@@ -21,7 +21,7 @@ class GradientDescent(Solver):
     most_steps: int = 100_000
 
     def begin(self, objective: Objective, weights: Float[Array, "functions p"]) -> Step:
-        phi = objective.phi[:, objective.graph.dimension :]
+        phi = objective.phi[:, objective.graph.dimension :, 0]
         metric = one_by_one(cholesky, jnp.einsum("cfp,cfq->fpq", phi, phi))
         weights = objective.with_best_drift(weights)
         memory = (jnp.asarray(self.percent), metric, objective.gradient(weights))
@@ -31,8 +31,8 @@ class GradientDescent(Solver):
         percent, metric, gradient = step.memory
         d = objective.graph.dimension
         direction = -one_by_one(solve, metric, gradient[d:])
-        values = objective.latent(step.weights)[:, d:]
-        change = jnp.linalg.norm(jnp.einsum("cfp,fp->cf", objective.phi[:, d:], direction))
+        values = objective.latent(step.weights)[:, d:, 0]
+        change = jnp.linalg.norm(jnp.einsum("cfp,fp->cf", objective.phi[:, d:, 0], direction))
         length = percent / 100 * jnp.linalg.norm(values) / jnp.maximum(change, 1e-300)
         trial = objective.with_best_drift(step.weights.at[d:].add(length * direction))
         loss = objective.loss(trial)

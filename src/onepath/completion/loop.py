@@ -6,7 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from onepath.completion.objective import Objective
 
@@ -33,6 +33,11 @@ class Solver(eqx.Module):
     """A way to lower J."""
 
     most_steps: eqx.AbstractVar[int]
+
+    def roughly(self, rough: Bool[Array, ""]) -> "Solver":
+        """The same solver, or one for completions of which only the first digits matter."""
+        del rough
+        return self
 
     @abstractmethod
     def begin(self, objective: Objective, weights: Float[Array, "functions p"]) -> Step: ...

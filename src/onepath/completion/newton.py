@@ -23,7 +23,7 @@ class Newton(Solver):
 
     def advance(self, objective: Objective, step: Step) -> Step:
         gradient = objective.gradient(step.weights)
-        values, vectors = jnp.linalg.eigh(objective.curvature(step.weights, exact=True))
+        values, vectors = jnp.linalg.eigh(objective.hessian(step.weights))
         scaled = (vectors.T @ gradient.ravel()) / jnp.maximum(jnp.abs(values), 1e-12)
         direction = -(vectors @ scaled).reshape(gradient.shape)
         weights, loss, found = line_search(objective, step, direction, jnp.sum(gradient * direction))

@@ -1,17 +1,43 @@
 """The MAP loss J(w) = -log-likelihood + ½|w|² of a graph, with its gradient, Fisher matrix and Hessian.
 
-A weight acts on the likelihood only through the values q = offset + φ w of the unknown functions at a cell. So
-derivatives are taken in q, a few numbers a cell, and carried to the weights by the features.
+A weight acts on the likelihood only through q = offset + φ w, the unknown functions at a cell and as many of their
+derivatives as the transition law asks for. So derivatives are taken in q, a few numbers a cell, and carried to the
+weights by the features.
 """
+
+from collections.abc import Callable
+from functools import reduce
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from onepath.graph import Graph
 from onepath.linalg import log_determinant, small_cholesky, small_forward_solve
 from onepath.transitions import Cells
+
+
+def cell_loss(graph: Graph, latent: Float[Array, "functions k"], cell: Cells) -> Float[Array, ""]:
+    """½ [ n ln det V + tr(V⁻¹S) + n (ȳ-m)ᵀV⁻¹(ȳ-m) ]; for one transition a cell, the paper's eq. 5."""
+    mean, covariance = graph.gaussian(latent, cell.dt)
+    lower = small_cholesky(covariance)
+    residual = small_forward_solve(lower, cell.y - mean)
+    scatter = small_forward_solve(lower, small_forward_solve(lower, cell.scatter).T)
+    fit = cell.counts * (log_determinant(lower) + jnp.sum(jnp.square(residual)))
+    return 0.5 * (fit + jnp.trace(scatter))
+
+
+def cell_rows(graph: Graph, latent: Float[Array, "functions k"], cell: Cells) -> Float[Array, "r functions k"]:
+    """Rows R whose RᵀR = n [ JmᵀV⁻¹Jm + ½ tr(V⁻¹JV V⁻¹JV) ] is the expected curvature of a cell's loss."""
+    _, covariance = graph.gaussian(latent, cell.dt)
+    mean_slope, covariance_slope = jax.jacfwd(graph.gaussian)(latent, cell.dt)
+    lower, size = small_cholesky(covariance), latent.size
+    of_mean = small_forward_solve(lower, mean_slope.reshape(-1, size))
+    half = small_forward_solve(lower, covariance_slope.reshape(*covariance.shape, size))
+    of_covariance = small_forward_solve(lower, jnp.swapaxes(half, 0, 1)).reshape(-1, size)
+    rows = jnp.concatenate([of_mean, jnp.sqrt(0.5) * of_covariance])
+    return jnp.sqrt(cell.counts) * rows.reshape(-1, *latent.shape)
 
 
 class Objective(eqx.Module):
@@ -19,72 +45,73 @@ class Objective(eqx.Module):
 
     graph: Graph
     cells: Cells
-    phi: Float[Array, "c functions p"]
+    phi: Float[Array, "c functions k p"]
 
-    def latent(self, weights: Float[Array, "functions p"]) -> Float[Array, "c functions"]:
+    @property
+    def no_weights(self) -> Float[Array, "functions p"]:
+        """All weights zero: the prior's mean."""
+        return jnp.zeros((self.phi.shape[1], self.phi.shape[3]))
+
+    def latent(self, weights: Float[Array, "functions p"]) -> Float[Array, "c functions k"]:
         """q: all unknown functions at all cells."""
-        return self.graph.offset + jnp.einsum("cfp,fp->cf", self.phi, weights)
+        return self.graph.latent(self.phi, weights)
 
-    def _cell_loss(self, latent: Float[Array, " functions"], cell: Cells) -> Float[Array, ""]:
-        """½ [ n ln det V + tr(V⁻¹S) + n (ȳ-m)ᵀV⁻¹(ȳ-m) ]; for one transition a cell, the paper's eq. 5."""
-        mean, covariance = self.graph.gaussian(latent, cell.dt)
-        lower = small_cholesky(covariance)
-        residual = small_forward_solve(lower, cell.y - mean)
-        scatter = small_forward_solve(lower, small_forward_solve(lower, cell.scatter).T)
-        fit = cell.counts * (log_determinant(lower) + jnp.sum(jnp.square(residual)))
-        return 0.5 * (fit + jnp.trace(scatter))
-
-    def _cell_fisher(self, latent: Float[Array, " functions"], cell: Cells) -> Float[Array, "functions functions"]:
-        """n [ JmᵀV⁻¹Jm + ½ tr(V⁻¹JV V⁻¹JV) ], the expected curvature in q."""
-        _, covariance = self.graph.gaussian(latent, cell.dt)
-        mean_slope, covariance_slope = jax.jacfwd(self.graph.gaussian)(latent, cell.dt)
-        lower = small_cholesky(covariance)
-        mean_slope = small_forward_solve(lower, mean_slope)
-        half = small_forward_solve(lower, covariance_slope)
-        covariance_slope = small_forward_solve(lower, jnp.swapaxes(half, 0, 1))
-        expected = mean_slope.T @ mean_slope + 0.5 * jnp.einsum("ijf,ijg->fg", covariance_slope, covariance_slope)
-        return cell.counts * expected
+    def _each(self, function: Callable[[Graph, Array, Cells], Array], weights: Float[Array, "functions p"]) -> Array:
+        """A function of a cell's latents, for all cells."""
+        return jax.vmap(function, (None, 0, 0))(self.graph, self.latent(weights), self.cells)
 
     def misfit(self, weights: Float[Array, "functions p"]) -> Float[Array, ""]:
         """-log-likelihood, without its constant."""
-        return jnp.sum(jax.vmap(self._cell_loss)(self.latent(weights), self.cells))
+        return jnp.sum(self._each(cell_loss, weights))
 
     def loss(self, weights: Float[Array, "functions p"]) -> Float[Array, ""]:
         """J."""
         return self.misfit(weights) + 0.5 * jnp.sum(jnp.square(weights))
 
     def gradient(self, weights: Float[Array, "functions p"]) -> Float[Array, "functions p"]:
-        slopes = jax.vmap(jax.grad(self._cell_loss))(self.latent(weights), self.cells)
-        return jnp.einsum("cf,cfp->fp", slopes, self.phi) + weights
+        slopes = self._each(jax.grad(cell_loss, 1), weights)
+        return jnp.einsum("cfk,cfkp->fp", slopes, self.phi) + weights
 
-    def curvature(self, weights: Float[Array, "functions p"], exact: Bool[Array, ""] | bool) -> Float[Array, "w w"]:
-        """The Hessian of J, I + Σ φᵀ H φ, or its expectation, the Fisher matrix, which is always positive definite."""
-        latent = self.latent(weights)
-        hessian = jax.vmap(jax.hessian(self._cell_loss))(latent, self.cells)
-        fisher = jax.vmap(self._cell_fisher)(latent, self.cells)
-        return self._in_weights(jnp.where(exact, hessian, fisher), self.phi)
+    def hessian(self, weights: Float[Array, "functions p"]) -> Float[Array, "w w"]:
+        """The Hessian of J, I + Σ φᵀ H φ."""
+        return in_weights(self._each(jax.hessian(cell_loss, 1), weights), self.phi)
 
-    @staticmethod
-    def _in_weights(curvature: Float[Array, "c f f"], phi: Float[Array, "c f p"]) -> Float[Array, "w w"]:
-        """I + Σ φᵀ C φ, block by block."""
-        functions, p = phi.shape[1:]
-        blocks = {
-            (f, g): (phi[:, f] * curvature[:, f, g, None]).T @ phi[:, g]
-            for f in range(functions)
-            for g in range(f, functions)
-        }
-        rows = [[blocks[f, g] if f <= g else blocks[g, f].T for g in range(functions)] for f in range(functions)]
-        return jnp.block(rows) + jnp.eye(functions * p)
+    def fisher(self, weights: Float[Array, "functions p"]) -> Float[Array, "w w"]:
+        """The Fisher matrix of J, the Hessian's expectation, which is always positive definite."""
+        return rows_in_weights(self._each(cell_rows, weights), self.phi)
 
     def with_best_drift(self, weights: Float[Array, "functions p"]) -> Float[Array, "functions p"]:
-        """f*(σ), the best drift for these diffusion weights (paper, eq. 6): one step, J being quadratic in f."""
+        """f*(σ), the best drift for these diffusion weights (paper, eq. 6): one step, Euler's J is quadratic in f."""
         d = self.graph.dimension
-        fisher = jax.vmap(self._cell_fisher)(self.latent(weights), self.cells)
-        curvature = self._in_weights(fisher[:, :d, :d], self.phi[:, :d])
+        curvature = rows_in_weights(self._each(cell_rows, weights)[:, :, :d], self.phi[:, :d])
         step = jnp.linalg.solve(curvature, self.gradient(weights)[:d].ravel())
         return weights.at[:d].add(-step.reshape(d, -1))
 
 
+def in_weights(curvature: Float[Array, "c f k f k"], phi: Float[Array, "c f k p"]) -> Float[Array, "w w"]:
+    """I + Σ φᵀ C φ, block by block."""
+    _, functions, _, p = phi.shape
+    blocks = {
+        (f, g): jnp.einsum("ckp,ckq->pq", phi[:, f], _acted(curvature[:, f, :, g], phi[:, g]))
+        for f in range(functions)
+        for g in range(f, functions)
+    }
+    rows = [[blocks[f, g] if f <= g else blocks[g, f].T for g in range(functions)] for f in range(functions)]
+    return jnp.block(rows) + jnp.eye(functions * p)
+
+
+def rows_in_weights(rows: Float[Array, "c r f k"], phi: Float[Array, "c f k p"]) -> Float[Array, "w w"]:
+    """I + Σ φᵀ RᵀR φ."""
+    parts = [rows[..., i, None] * phi[:, None, :, i] for i in range(rows.shape[3])]
+    acted = reduce(jnp.add, parts).reshape(rows.shape[0] * rows.shape[1], -1)
+    return acted.T @ acted + jnp.eye(acted.shape[1])
+
+
+def _acted(curvature: Float[Array, "c k l"], phi: Float[Array, "c l p"]) -> Float[Array, "c k p"]:
+    """C φ, as a sum: a product of many tiny matrices is slow."""
+    return reduce(jnp.add, [curvature[:, :, i, None] * phi[:, None, i] for i in range(phi.shape[1])])
+
+
 def objective_of(graph: Graph, cells: Cells) -> Objective:
     cells = Cells(*map(jnp.asarray, cells))
-    return Objective(graph, cells, graph.features(cells.x))
+    return Objective(graph, cells, graph.features(cells.x, graph.law.order))

@@ -25,7 +25,7 @@ def initial_weights(
 ) -> Float[Array, "functions p"]:
     """Where a solver starts: the prior's mean, or, where that is no diffusion at all, the paper's initial condition."""
     if objective.graph.link != "identity":
-        return jnp.zeros(objective.phi.shape[1:])
+        return objective.no_weights
     if smoothing is None:
         smoothing = jnp.full_like(objective.graph.unit, START_SMOOTHING)
     return quadratic_variation_start(objective, smoothing)
@@ -51,9 +51,9 @@ def quadratic_variation_start(objective: Objective, smoothing: Float[Array, " en
         return _smoothed(phi, LINKS[graph.link].inverse(level) - offset, cells.counts, smoothing)
 
     linked = slice(d, d + graph.positive)
-    phi = jnp.moveaxis(objective.phi[:, linked], 1, 0)
+    phi = jnp.moveaxis(objective.phi[:, linked, 0], 1, 0)
     weights = one_by_one(one_entry, phi, variation.T, mean, graph.offset[linked], smoothing[: graph.positive])
-    return jnp.zeros(objective.phi.shape[1:]).at[linked].set(weights)
+    return objective.no_weights.at[linked].set(weights)
 
 
 def smoothed_diffusion(
@@ -61,8 +61,8 @@ def smoothed_diffusion(
 ) -> Float[Array, "functions p"]:
     """The paper's σ* = G(G + γI)⁻¹σ† (its eq. 9), with the drift that is best for it."""
     d = objective.graph.dimension
-    values = (objective.latent(weights) - objective.graph.offset)[:, d:].T
-    phi = jnp.moveaxis(objective.phi[:, d:], 1, 0)
+    values = (objective.latent(weights)[:, :, 0] - objective.graph.offset)[:, d:].T
+    phi = jnp.moveaxis(objective.phi[:, d:, 0], 1, 0)
     counts = objective.cells.counts
     smooth = one_by_one(lambda phi, values, gamma: _smoothed(phi, values, counts, gamma), phi, values, smoothing)
     return objective.with_best_drift(weights.at[d:].set(smooth))

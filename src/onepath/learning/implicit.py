@@ -46,7 +46,7 @@ def judge(
     objective = objective_of(graph_at(graph, which, logarithms), cells)
     completion = complete(objective, solver, start)
     weights = completion.weights
-    hessian = objective.curvature(weights, exact=True)
+    hessian = objective.hessian(weights)
 
     def value(logarithms: Array) -> Array:
         objective = objective_of(graph_at(graph, which, logarithms), cells)

@@ -16,8 +16,8 @@ from onepath.kernels import learnable, pack, parameter_names
 from onepath.learning.crossval import judge_split
 from onepath.learning.evidence import judge_evidence
 from onepath.learning.implicit import Judgement, Weights, Which, graph_at
-from onepath.learning.optimisers import Found, Slope, descend, explore
-from onepath.learning.prior import ParameterPrior, parameter_prior
+from onepath.learning.optimisers import Found, Slope, descend, explore, settle
+from onepath.learning.prior import ParameterPrior
 from onepath.learning.robust import RandomisedLoss, robust_learning
 from onepath.transitions import Cells, Transitions, cells_of
 
@@ -93,40 +93,44 @@ class WarmStart:
         return float(judgement.value), np.asarray(judgement.slope)
 
 
-def _prior(graph: Graph, which: Which) -> ParameterPrior:
-    return parameter_prior(parameter_names(graph.parameters, which), np.asarray(pack(graph.parameters, which)))
+def _penalised(criterion: Slope, prior: ParameterPrior) -> Slope:
+    """The criterion plus the negative log prior."""
 
-
-def _descend(criterion: Slope, prior: ParameterPrior) -> Found:
-    """The criterion plus the negative log prior, minimised from the prior's mean."""
-
-    def penalised(parameters: Vector) -> tuple[float, Vector]:
+    def both(parameters: Vector) -> tuple[float, Vector]:
         value, slope = criterion(parameters)
         penalty, penalty_slope = prior.negative_log(parameters)
         return value + penalty, slope + penalty_slope
 
-    return descend(penalised, prior.mean, prior.bounds, MOST_EVALUATIONS)
+    return both
 
 
-def learn_by_evidence(graph: Graph, which: Which, cells: Cells, learning: Learning) -> Learned:
-    """The parameters of largest posterior probability."""
-    judged, prior = WarmStart(_initial(graph, cells), learning.watch), _prior(graph, which)
+def learn_by_evidence(
+    graph: Graph, which: Which, prior: ParameterPrior, cells: Cells, learning: Learning, found: Found | None = None
+) -> Learned:
+    """The parameters of largest posterior probability: searched from the graph's own or, if found already, settled."""
+    judged = WarmStart(_initial(graph, cells), learning.watch)
 
     def evidence(parameters: Vector) -> tuple[float, Vector]:
         theta = jnp.asarray(parameters)
         return judged(lambda start: judge_evidence(theta, graph, which, cells, learning.solver, start))
 
-    found = _descend(evidence, prior)
+    if found is None:
+        start = np.asarray(pack(graph.parameters, which))
+        found = descend(_penalised(evidence, prior), start, prior.bounds, MOST_EVALUATIONS)
+    else:
+        found = settle(_penalised(evidence, prior), found, prior.bounds)
     return Learned(graph_at(graph, which, jnp.asarray(found.parameters)), prior, found)
 
 
-def learn_by_crossval(graph: Graph, which: Which, transitions: Transitions, most: int, learning: Learning) -> Learned:
+def learn_by_crossval(
+    graph: Graph, which: Which, prior: ParameterPrior, transitions: Transitions, most: int, learning: Learning
+) -> Learned:
     """The parameters of least validation loss over random halves: by slopes on the same halves, or as in the paper.
 
     The paper's way is Bayesian optimisation, with fresh halves each time and no prior but the bounds of the search.
     """
     whole = Cells(*map(jnp.asarray, cells_of(transitions, most)))
-    judged, prior = WarmStart(_initial(graph, whole), learning.watch), _prior(graph, which)
+    judged, start = WarmStart(_initial(graph, whole), learning.watch), np.asarray(pack(graph.parameters, which))
     rng = np.random.default_rng(learning.random_state)
     papers_way = learning.method == "bayesopt"
 
@@ -137,8 +141,9 @@ def learn_by_crossval(graph: Graph, which: Which, transitions: Transitions, most
 
     def active_learner(loss: RandomisedLoss) -> Found:
         if papers_way:
-            return explore(loss, prior.mean, prior.spread, learning.evaluations, int(rng.integers(2**31)))
-        return _descend(loss, prior)
+            return explore(loss, start, prior.spread, learning.evaluations, int(rng.integers(2**31)))
+        penalised = _penalised(loss, prior)
+        return settle(penalised, descend(penalised, start, prior.bounds, MOST_EVALUATIONS), prior.bounds)
 
     count = len(transitions.dt)
     found = robust_learning(

@@ -1,4 +1,4 @@
-"""What drives a criterion down: L-BFGS-B with a Newton finish, or Bayesian optimisation as in the paper."""
+"""What drives a criterion down: L-BFGS-B and a Newton finish, or Bayesian optimisation as in the paper."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -25,44 +25,57 @@ class Found(NamedTuple):
 
 
 def descend(criterion: Slope, start: Vector, bounds: Vector, most: int) -> Found:
-    """L-BFGS-B inside bounds (k, 2), finished by Newton steps with a finite-difference Hessian of the slope.
+    """L-BFGS-B inside bounds (k, 2), as far as a step is worth while."""
+    guarded = _Guarded(criterion)
+    options = {"maxfun": most, "maxiter": most, "ftol": 1e-7, "gtol": 1e-3}
+    result = minimize(guarded, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    outcome = "converged" if guarded.count < most else "stopped at the largest number of evaluations"
+    if result.fun >= FAILED:
+        outcome = "failed: the criterion could not be computed"
+    return Found(np.asarray(result.x), float(result.fun), None, guarded.count, outcome)
 
-    L-BFGS-B stops where the last digits of the parameters still depend on rounding; two Newton steps settle them, and
-    the Hessian says how well the parameters are known.
+
+def settle(criterion: Slope, found: Found, bounds: Vector) -> Found:
+    """Newton steps with a finite-difference Hessian of the slope, from where a descent has ended.
+
+    The last digits of the parameters depend on rounding there; a few Newton steps settle them, and the Hessian says how
+    well the parameters are known.
     """
-    count = 0
+    if found.value >= FAILED:
+        return found
+    guarded = _Guarded(criterion)
+    value, slope = guarded(found.parameters)
+    curvature = _hessian(guarded, found.parameters, slope)
+    best, value = _newton(guarded, found.parameters, value, slope, curvature, bounds)
+    return Found(best, value, curvature, found.evaluations + guarded.count, found.outcome)
 
-    def counted(parameters: Vector) -> tuple[float, Vector]:
-        nonlocal count
-        count += 1
-        value, slope = criterion(parameters)
+
+class _Guarded:
+    """A criterion that is counted, and worth `FAILED` where it is not finite."""
+
+    def __init__(self, criterion: Slope) -> None:
+        self.criterion, self.count = criterion, 0
+
+    def __call__(self, parameters: Vector) -> tuple[float, Vector]:
+        self.count += 1
+        value, slope = self.criterion(parameters)
         if not (np.isfinite(value) and np.all(np.isfinite(slope))):
             return FAILED, np.zeros_like(slope)
         return value, slope
 
-    options = {"maxfun": most, "maxiter": most, "ftol": 1e-9, "gtol": 1e-3}
-    result = minimize(counted, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    best, value = np.asarray(result.x), float(result.fun)
-    if value >= FAILED:
-        return Found(best, value, None, count, "failed: the criterion could not be computed")
-    curvature = _hessian(counted, best)
-    best, value = _newton(counted, best, curvature, bounds)
-    outcome = "converged" if count < most else "stopped at the largest number of evaluations"
-    return Found(best, value, curvature, count, outcome)
 
-
-def _hessian(criterion: Slope, centre: Vector, step: float = 1e-4) -> Vector:
-    """Differences of the slope."""
-    here = criterion(centre)[1]
+def _hessian(criterion: Slope, centre: Vector, here: Vector, step: float = 1e-4) -> Vector:
+    """Differences of the slope, which is `here` at the centre."""
     rows = np.asarray([(criterion(centre + e)[1] - here) / step for e in step * np.eye(len(centre))])
     return 0.5 * (rows + rows.T)
 
 
-def _newton(criterion: Slope, best: Vector, curvature: Vector, bounds: Vector) -> tuple[Vector, float]:
+def _newton(
+    criterion: Slope, best: Vector, value: float, slope: Vector, curvature: Vector, bounds: Vector
+) -> tuple[Vector, float]:
     """Newton steps with a Hessian held fixed, as long as they lower the criterion."""
     values, vectors = np.linalg.eigh(curvature)
     inverse = (vectors / np.maximum(np.abs(values), 1e-3)) @ vectors.T
-    value, slope = criterion(best)
     for _ in range(6):
         trial = np.clip(best - np.clip(inverse @ slope, -0.5, 0.5), bounds[:, 0], bounds[:, 1])
         trial_value, trial_slope = criterion(trial)

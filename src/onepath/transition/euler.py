@@ -2,9 +2,10 @@
 
 from jaxtyping import Array, Float
 
+from onepath.jets import Jet
+from onepath.linalg import contract
 
-def euler(
-    drift: Float[Array, " d"], diffusion: Float[Array, "d d"], dt: Float[Array, ""]
-) -> tuple[Float[Array, " d"], Float[Array, "d d"]]:
+
+def euler(drift: Jet, diffusion: Jet, dt: Float[Array, ""]) -> tuple[Float[Array, " d"], Float[Array, "d d"]]:
     """Mean f Δt and covariance σσᵀ Δt of the increment (paper, eq. 2)."""
-    return drift * dt, diffusion @ diffusion.T * dt
+    return drift.value * dt, contract(diffusion.value, diffusion.value.T) * dt

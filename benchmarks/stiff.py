@@ -1,0 +1,166 @@
+"""How far does each transition law go? True k-step sub-trajectories, and coverage with finely simulated truth.
+
+    python benchmarks/stiff.py --seeds 20 -o benchmarks/results/stiff.json
+
+`steps`: N = 500 observations that are k steps apart, for k = 1, 2, 5, 10, 20: median errors of drift and diffusion.
+`coverage`: N = 5000, ten processes: share of the data at which 90 % bands hold the truth. Truth is simulated with at
+least ten substeps a step. Finished cells are kept in the output file and not computed again.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+LAWS = ("euler", "linearised", "auto")
+STEPS = (1, 2, 5, 10, 20)
+
+
+def stiff_processes():
+    """Two processes whose |f'| Δt reaches 0.5 at k = 10."""
+    from onepath.processes import Process
+
+    return {
+        "stiff_cubic": Process(
+            "stiff_cubic",
+            lambda x: -3 * x - 2 * x**3,
+            lambda x: (0.8 + 0.2 * np.sin(2 * x))[..., None],
+            np.zeros(1),
+            0.01,
+            "dX = (-3 X - 2 X³) dt + (0.8 + 0.2 sin 2X) dW",
+        ),
+        "stiff_wells": Process(
+            "stiff_wells",
+            lambda x: 2.5 * (x - x**3),
+            lambda x: (0.5 * np.sqrt(1 + x**2 / 2))[..., None],
+            np.ones(1),
+            0.01,
+            "dX = 2.5 (X - X³) dt + 0.5 √(1 + X²/2) dW",
+        ),
+    }
+
+
+COVERAGE = {
+    # name: step, which sets |f'| Δt between 0.01 and 0.3
+    "exponential": 0.02,
+    "washboard": 0.02,
+    "wiggly": 0.03,
+    "cir": 0.05,
+    "double_well": 0.05,
+    "double_well_multiplicative": 0.05,
+    "quadratic_noise": 0.1,
+    "logistic": 0.1,
+    "ou_slow": 0.2,
+    "stiff_cubic": 0.05,
+}
+
+
+def process_named(name):
+    from onepath.processes import PROCESSES
+
+    return (PROCESSES | stiff_processes())[name]
+
+
+def judge(name, law, dt, path):
+    from onepath import SDE
+    from onepath.metrics import coverage, delta_diffusion, delta_drift
+
+    process, x = process_named(name), path[:-1]
+    begun = time.perf_counter()
+    sde = SDE(transition=law, progress=False).fit(path, dt=dt)
+    seconds = time.perf_counter() - begun
+    f, s = process.drift(x), np.abs(process.diffusion(x))
+    bands = [[end.reshape(-1, 1) for end in band(x)] for band in (sde.drift_band, sde.diffusion_band)]
+    return {
+        "drift": delta_drift(sde.drift(x)[:, None], f),
+        "diffusion": delta_diffusion(sde.diffusion(x)[:, None, None], s),
+        "drift_coverage": coverage(*bands[0], f),
+        "diffusion_coverage": coverage(*bands[1], s[:, :, 0]),
+        "change": sde.stiffness_.change,
+        "second": float(sde.transition_ == "linearised"),
+        "seconds": seconds,
+    }
+
+
+def run(task):
+    kind, name, law, parameter, seeds = task
+    process, results = process_named(name), {}
+    for seed in seeds:
+        key = f"{kind}/{name}/{law}/{parameter}/{seed}"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if kind == "steps":
+                k = int(parameter)
+                # at least ten fine steps between observations, however far apart these are
+                path = process.simulate(500 * k, substeps=10, random_state=5000 + seed)[0][::k]
+                results[key] = judge(name, law, k * process.dt, path)
+            else:
+                dt = float(parameter)
+                path = process.simulate(5000, dt=dt, substeps=20, random_state=7000 + seed)[0]
+                results[key] = judge(name, law, dt, path)
+    return results
+
+
+def take_one_core(cores):
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {cores.get()})
+
+
+def table(results):
+    groups = {}
+    for key, cell in results.items():
+        kind, name, law, parameter, _ = key.split("/")
+        groups.setdefault((kind, name, float(parameter), law), []).append(cell)
+    lines = []
+    for kind in ("steps", "coverage"):
+        columns = ("drift", "diffusion", "drift_coverage", "diffusion_coverage", "change", "second", "seconds")
+        lines.append(
+            f"{kind:28}{'law':>12}{'seeds':>7}" + "".join(f"{c.replace('_coverage', ' cover'):>17}" for c in columns)
+        )
+        for (_, name, parameter, law), cells in sorted(g for g in groups.items() if g[0][0] == kind):
+            middle = "".join(
+                f"{(np.mean if 'coverage' in c or c == 'second' else np.median)([cell[c] for cell in cells]):>17.4f}"
+                for c in columns
+            )
+            lines.append(f"{name + ' ' + format(parameter, 'g'):28}{law:>12}{len(cells):>7}{middle}")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--laws", default=",".join(LAWS))
+    parser.add_argument("--kinds", default="steps,coverage")
+    parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/stiff.json"))
+    options = parser.parse_args()
+    results = json.loads(options.output.read_text()) if options.output.exists() else {}
+    cases = [("steps", name, k) for name in ("exponential", "trigonometric", *stiff_processes()) for k in STEPS]
+    cases += [("coverage", name, dt) for name, dt in COVERAGE.items()]
+    tasks = []
+    for law in options.laws.split(","):
+        for kind, name, parameter in cases:
+            missing = [s for s in range(options.seeds) if f"{kind}/{name}/{law}/{parameter}/{s}" not in results]
+            if missing and kind in options.kinds.split(","):
+                tasks.append((kind, name, law, parameter, missing))
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    context = multiprocessing.get_context("spawn")
+    cores = context.Queue()
+    for job in range(options.jobs):
+        cores.put(job % (os.cpu_count() or 1))
+    with context.Pool(options.jobs, take_one_core, (cores,)) as pool:
+        for done in pool.imap_unordered(run, tasks):
+            results |= done
+            options.output.write_text(json.dumps(results, indent=0, sort_keys=True))
+    text = table(results)
+    options.output.with_suffix(".txt").write_text(text + "\n")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
