@@ -1,0 +1,46 @@
+"""The command: fit, simulate, forecast, report, info, demo, paper. Numerics are imported only where they are needed."""
+
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from onepath.cli.demo import demo
+from onepath.cli.fitting import fit
+from onepath.cli.using import forecast, info, report, simulate
+
+app = typer.Typer(
+    name="onepath",
+    help="Learn a stochastic differential equation dX = f(X) dt + σ(X) dW from one observed trajectory.",
+    epilog="Begin with:  onepath demo   then:  onepath fit your.csv --report report.html",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"onepath {version('onepath')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version.")] = False,
+) -> None:
+    pass
+
+
+for _command in (fit, simulate, forecast, report, info, demo):
+    app.command()(_command)
+
+if find_spec("onepath.paper") is not None and find_spec("onepath.paper.command") is not None:
+    app.command()(import_module("onepath.paper.command").paper)
+
+
+def main() -> None:
+    """Run the command."""
+    app()
