@@ -46,6 +46,7 @@ def _evaluate(node: ast.expr, role: str, transitions: Any, text: str) -> Any:
         case ast.Name(id=name):
             return _sized(name, role, transitions)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
+            _class(name)
             given = [_number(arg, text) for arg in args]
             named = {str(item.arg): _number(item.value, text) for item in keywords}
             return _made(name, transitions.x.shape[1], *given, **named)
@@ -62,14 +63,19 @@ def _number(node: ast.expr, text: str) -> float:
     return value
 
 
-def _made(name: str, dimension: int, *given: float, **named: float) -> Any:
+def _class(name: str) -> Any:
     from tinygp import kernels
-    from tinygp.kernels.distance import L2Distance
 
     known = {item.lower(): item for item in ALLOWED} | SYNONYMS
     if name.lower() not in known:
         raise ValueError(f"there is no kernel {name!r}: {_example()}")
-    cls = getattr(kernels, known[name.lower()])
+    return getattr(kernels, known[name.lower()])
+
+
+def _made(name: str, dimension: int, *given: float, **named: float) -> Any:
+    from tinygp.kernels.distance import L2Distance
+
+    cls = _class(name)
     extra = {"distance": L2Distance()} if dimension > 1 and "distance" in cls.__dataclass_fields__ else {}
     try:
         return cls(*given, **named, **extra)

@@ -248,8 +248,8 @@ def _ordered(
             notes.append(note)
         return states.iloc[::-1].reset_index(drop=True), clock.iloc[::-1].reset_index(drop=True)
     repeated = int(clock.duplicated().sum())
-    what = f"repeats {repeated} times" if repeated else "is not in order"
+    what, cure = (f"repeats {repeated} times", "keep one row per time") if repeated else ("is not in order", "sort it")
     wrong = clock.duplicated() if repeated else clock.diff() < clock.diff().iloc[:0].sum()
     row = int(wrong.to_numpy().argmax())
     more = "" if chosen.group else "; if the table holds several trajectories, name their column with --group"
-    raise BadTable(f"the time column {clock.name!r} {what}, first in row {row + 1} ({clock.iloc[row]}): sort it{more}")
+    raise BadTable(f"the time column {clock.name!r} {what}, first in row {row + 1} ({clock.iloc[row]}): {cure}{more}")

@@ -29,10 +29,10 @@ class BadTable(ValueError):
 def read_text(path: Path, content: bytes, encoding: str | None) -> tuple["pd.DataFrame", list[str]]:
     """The table in a text, and what was decided to read it."""
     text, notes = _decoded(path, content, encoding)
-    longest = max(map(len, islice(io.StringIO(text), LOOKED_AT)))
-    if longest > MOST_COLUMNS and max(text[:longest].count(mark) for mark in SEPARATORS) > MOST_COLUMNS:
-        columns = max(text[:longest].count(mark) for mark in SEPARATORS) + 1
-        raise BadTable(f"{path} has {columns} columns in its first line, and rows are times: is it transposed?")
+    for number, line in enumerate(islice(io.StringIO(text), LOOKED_AT), 1):
+        columns = max(map(line.count, SEPARATORS)) + 1
+        if columns > MOST_COLUMNS:
+            raise BadTable(f"{path} has {columns} columns in line {number}, and rows are times: is it transposed?")
     skipped = _comment_lines(text)
     body = text[_offset(text, skipped) :]
     separator = _separator(path, body, skipped)
@@ -56,6 +56,8 @@ def _said(separator: str, columns: int, named: bool, skipped: int, decimal: str)
 def _decoded(path: Path, content: bytes, encoding: str | None) -> tuple[str, list[str]]:
     if encoding is None and content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise BadTable(f"{path} begins with the byte-order mark of UTF-16: pass --encoding utf-16, or save it as UTF-8")
+    if encoding is None and b"\x00" in content:
+        raise BadTable(f"{path} is no text: it has zero bytes. Give a CSV, TSV, Parquet, NPY or NPZ file")
     marked = content.startswith(b"\xef\xbb\xbf")
     try:
         text = content.decode("utf-8-sig" if encoding is None or marked else encoding)
@@ -69,8 +71,6 @@ def _decoded(path: Path, content: bytes, encoding: str | None) -> tuple[str, lis
             f"{path} is no text in {encoding or 'UTF-8'}: line {line} has the byte {byte}. Pass --encoding {hint}, or "
             "save the file as UTF-8"
         ) from error
-    if "\x00" in text:
-        raise BadTable(f"{path} is no text: it has zero bytes. Give a CSV, TSV, Parquet, NPY or NPZ file")
     return text.replace("\r\n", "\n").replace("\r", "\n"), ["a byte-order mark was skipped"] if marked else []
 
 
@@ -177,7 +177,6 @@ def _frame(path: Path, body: str, separator: str, names: list[str], named: bool,
             na_values=list(MISSING),
             keep_default_na=False,
             skipinitialspace=True,
-            float_precision="round_trip",
             low_memory=False,
         )
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:

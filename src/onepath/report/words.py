@@ -5,11 +5,14 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
 from onepath.equation import fit_polynomial, written
 from onepath.kernels import parameter_names
+from onepath.runtime import engine
 from onepath.summary import DOMINATES, EQUATION_DRAWS, EQUATION_POINTS, HIDDEN
 
 Array = npt.NDArray[np.float64]
@@ -103,13 +106,19 @@ def values_table(sde: Any) -> Rows:
     return Rows(head, body)
 
 
+@engine
+def _learned_names(posterior: Any) -> tuple[str, ...]:
+    graph = jax.tree.map(jnp.asarray, posterior.graph)
+    return parameter_names(graph.parameters, posterior.which)
+
+
 def _intervals(sde: Any) -> dict[str, tuple[float, float]]:
     """90 % intervals of the learned parameters, from the spread of what the posterior averages over."""
     posterior = sde.posterior_
     mass, logarithms = np.asarray(posterior.mass), np.asarray(posterior.members.logarithms)
     if len(mass) == 1:
         return {}
-    names = parameter_names(posterior.graph.parameters, posterior.which)
+    names = _learned_names(posterior)
     mean = mass @ logarithms
     reach = NINETY * np.sqrt(mass @ np.square(logarithms - mean))
     return dict(zip(names, zip(np.exp(mean - reach), np.exp(mean + reach), strict=True), strict=True))
