@@ -1,5 +1,6 @@
 """The command: fit, simulate, forecast, report, info, demo, paper. Numerics are imported only where they are needed."""
 
+import gc
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -42,5 +43,9 @@ if find_spec("onepath.paper") is not None and find_spec("onepath.paper.command")
 
 
 def main() -> None:
-    """Run the command."""
+    """Run the command.
+
+    It lives for seconds: to look for cyclic garbage as often as a long-lived process does takes a tenth of them.
+    """
+    gc.set_threshold(1_000_000, 50, 50)
     app()

@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from onepath.files.writing import write_atomically
-from onepath.plots import BY_DIMENSION
+from onepath.plots import BY_DIMENSION, size_of
 from onepath.plots.curves import forecast_of
 from onepath.report import words
 from onepath.report.figures import svg_of
 from onepath.report.page import figure, page, paragraph, section, table
+
+WIDE = 6.0
+"""Inches from which a figure is too small on a phone to be read whole."""
 
 CAPTIONS = {
     "trajectory": "What was observed. Gaps and missing rows are left empty.",
@@ -40,7 +43,7 @@ class Numbered:
         known = self.truth is not None and name in ("drift", "diffusion", "potential", "density", "field")
         caption += " Dashed or thin black: the truth." if known else ""
         drawn = svg_of(self.sde, name, self.count, name, **({"truth": self.truth} if known else {}), **options)
-        return figure(drawn, caption)
+        return figure(drawn, caption, wide=size_of(name, self.sde.n_features_in_)[0] > WIDE)
 
 
 def report_page(sde: Any, *, title: str | None = None, truth: Any = None, **about: Any) -> str:
@@ -52,6 +55,7 @@ def report_page(sde: Any, *, title: str | None = None, truth: Any = None, **abou
         f"A stochastic differential equation dX = f(X) dt + σ(X) dW, learned from {sde.trajectory_.transitions} "
         f"observed steps. Rates are per {per}; bands hold 90 % of the posterior probability."
     )
+    diagnosis = sde.diagnose() if hasattr(sde, "diagnose") else None
     sections = [
         section("data", "The data", draw("trajectory"), table(words.data_facts(sde, about))),
         section("equation", "The learned equation", *_equation(sde, about)),
@@ -60,12 +64,16 @@ def report_page(sde: Any, *, title: str | None = None, truth: Any = None, **abou
         ),
         *_geometry(sde, draw),
         *_forecast(sde, draw),
-        *_diagnostics(sde),
+        *_diagnostics(diagnosis),
         section("parameters", "Learned parameters", *_parameters(sde)),
         section("origin", "How this was made", table(words.origin(about))),
     ]
     return page(
-        title, lead, sections, f"Written by onepath {version('onepath')}. This page loads nothing from anywhere."
+        title,
+        lead,
+        _verdict(diagnosis),
+        sections,
+        f"Written by onepath {version('onepath')}. This page loads nothing from anywhere.",
     )
 
 
@@ -106,28 +114,29 @@ def _forecast(sde: Any, draw: Numbered) -> list[tuple[str, str, str]]:
         return []
     fan = forecast_of(sde)
     last = fan.quantiles([0.05, 0.5, 0.95])[:, -1]
-    unit = sde.trajectory_.unit or "units of time"
-    ahead = fan.t[-1] - fan.t[0]
+    ahead = f"{fan.t[-1] - fan.t[0]:.4g} {words.times_of(sde)}"
     said = "; ".join(
         f"{name} {middle:.4g}, between {low:.4g} and {high:.4g} with 90 % probability"
         for name, low, middle, high in zip(sde.trajectory_.names, *last, strict=True)
     )
-    return [section("forecast", "Forecast", draw("forecast", fan=fan), paragraph(f"After {ahead:.4g} {unit}: {said}."))]
+    return [section("forecast", "Forecast", draw("forecast", fan=fan), paragraph(f"After {ahead}: {said}."))]
 
 
-def _diagnostics(sde: Any) -> list[tuple[str, str, str]]:
-    if not hasattr(sde, "diagnose"):
+def _diagnostics(diagnosis: Any) -> list[tuple[str, str, str]]:
+    if diagnosis is None:
         return []
-    diagnosis = sde.diagnose()
-    flagged = [question for question in diagnosis.questions if question.flagged]
-    body = [
-        (_marked(item), item.verdict, _number(item.statistic), _number(item.p_value)) for item in diagnosis.questions
-    ]
-    kind = "verdict flagged" if flagged else "verdict"
+    asked = diagnosis.questions
+    body = [(_marked(item), item.verdict, _number(item.statistic), _number(item.p_value)) for item in asked]
     shown = table(words.Rows(("question", "answer", "statistic", "p"), body))
-    return [
-        section("diagnostics", "Is this model right?", f'<div class="{kind}">{escape(diagnosis.verdict)}</div>', shown)
-    ]
+    return [section("diagnostics", "Is this model right?", paragraph(diagnosis.verdict), shown)]
+
+
+def _verdict(diagnosis: Any) -> str:
+    """Whether to believe the rest, before the rest."""
+    if diagnosis is None:
+        return ""
+    kind = "verdict flagged" if any(question.flagged for question in diagnosis.questions) else "verdict"
+    return f'<p class="{kind}">{escape(diagnosis.verdict)}</p>'
 
 
 def _marked(question: Any) -> str:

@@ -38,7 +38,8 @@ th { font-weight: 600 } td { overflow-wrap: anywhere; min-width: 4.5rem }
 details summary { cursor: pointer; color: var(--fit) }
 footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .8rem; color: var(--soft);
   font-size: .88rem }
-@media (max-width: 34rem) { body { padding: 1.2rem .9rem 3rem } h1 { font-size: 1.5rem } }
+@media (max-width: 34rem) { .wide svg { min-width: 36rem }
+  body { padding: 1.2rem .9rem 3rem } h1 { font-size: 1.5rem } }
 @media print { html { font-size: 11px } body { max-width: none; padding: 0 } nav { display: none }
   figure, table, .verdict { break-inside: avoid } h2 { break-after: avoid }
   a { color: inherit; text-decoration: none } }
@@ -57,7 +58,9 @@ def table(rows: Rows, numbers: bool = False) -> str:
     return f'<div class="scroll"><table{kind}>{head}<tbody>{"".join(lines)}</tbody></table></div>'
 
 
-def figure(svg: str, caption: str) -> str:
+def figure(svg: str, caption: str, wide: bool = False) -> str:
+    """A picture with its caption; a wide one can be pushed sideways on a phone, where it would be too small to read."""
+    svg = f'<div class="scroll wide">{svg}</div>' if wide else svg
     return f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
@@ -71,8 +74,8 @@ def paragraph(text: str, kind: str = "") -> str:
     return f"<p{attribute}>{escape(text)}</p>"
 
 
-def page(title: str, lead: str, sections: list[tuple[str, str, str]], made: str) -> str:
-    """The whole document; it loads nothing."""
+def page(title: str, lead: str, banner: str, sections: list[tuple[str, str, str]], made: str) -> str:
+    """The whole document, with what matters most in a banner; it loads nothing."""
     links = "".join(f'<a href="#{key}">{escape(name)}</a>' for key, name, _ in sections)
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
     return (
@@ -80,6 +83,7 @@ def page(title: str, lead: str, sections: list[tuple[str, str, str]], made: str)
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n"
-        f'<body><header><h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p><nav>{links}</nav></header>\n<main>'
+        f'<body><header><h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p><nav>{links}</nav></header>'
+        f"{banner}\n<main>"
         f"{''.join(text for *_, text in sections)}</main>\n<footer>{escape(made)}</footer></body></html>\n"
     )

@@ -35,8 +35,13 @@ def _per(sde: Any, root: bool = False) -> str:
     return f"per √{unit or 'time'}" if root else f"per {unit or 'unit of time'}"
 
 
+def times_of(sde: Any) -> str:
+    """What time is counted in."""
+    return f"{sde.trajectory_.unit}s" if sde.trajectory_.unit else "units of time"
+
+
 def _steps(sde: Any) -> str:
-    dt, unit = sde.transitions_.dt, sde.trajectory_.unit or "units of time"
+    dt, unit = sde.transitions_.dt, times_of(sde)
     shortest, middle, longest = np.quantile(dt, [0.0, 0.5, 1.0])
     if longest - shortest <= 1e-6 * middle:
         return f"{middle:.4g} {unit}, always the same"
@@ -46,7 +51,7 @@ def _steps(sde: Any) -> str:
 def data_facts(sde: Any, about: dict[str, Any]) -> Rows:
     """What the data were: span, step, gaps, what was left out."""
     observed = sde.trajectory_
-    records, unit = int(observed.record.max()) + 1, observed.unit or "units of time"
+    records, unit = int(observed.record.max()) + 1, times_of(sde)
     span = f"{observed.t[-1] - observed.t[0]:.6g} {unit}" if records == 1 else f"{records} trajectories"
     if about.get("first"):
         span = f"{about['first']} to {about['last']}, {span}"
