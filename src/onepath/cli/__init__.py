@@ -38,8 +38,21 @@ def _root(
 for _command in (fit, simulate, forecast, report, info, demo):
     app.command()(_command)
 
-if find_spec("onepath.paper") is not None and find_spec("onepath.paper.command") is not None:
-    app.command()(import_module("onepath.paper.command").paper)
+
+def paper(context: typer.Context) -> None:
+    """Re-run the one-shot paper: its tables and figures, what it printed beside what comes out here.
+
+    Example:  onepath paper --help
+    """
+    # a command of its own, so that its modules are imported only for it
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command()(import_module("onepath.paper.command").paper)
+    typer.main.get_command(alone).main(args=context.args, prog_name="onepath paper")
+
+
+if find_spec("onepath.paper") is not None:
+    through = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+    app.command(context_settings=through)(paper)
 
 
 def main() -> None:

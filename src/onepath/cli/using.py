@@ -72,13 +72,12 @@ def simulate(
             raise ValueError(f"--start was given {len(start)} times, and the state has {d} dimensions")
         begin = sde.transitions_.x[-1] if start is None else np.asarray(start)
         step = float(np.median(sde.transitions_.dt)) if dt is None else dt
-        drawn = np.asarray(sde.simulate(begin, steps=steps, dt=step, paths=paths, random_state=seed))
-        drawn = drawn.reshape(paths, steps + 1, d)
+        drawn = sde.simulate(begin, steps=steps, dt=step, paths=paths, random_state=seed)
         if json:
-            as_json({"t": step * np.arange(steps + 1), "names": sde.trajectory_.names, "x": drawn})
+            as_json({"t": drawn.t, "names": sde.trajectory_.names, "x": drawn.x})
             return
-        columns = {"path": np.repeat(np.arange(paths), steps + 1), "t": np.tile(step * np.arange(steps + 1), paths)}
-        columns |= {name: drawn[:, :, i].ravel() for i, name in enumerate(sde.trajectory_.names)}
+        columns = {"path": np.repeat(np.arange(paths), steps + 1), "t": np.tile(drawn.t, paths)}
+        columns |= {name: drawn.x[:, :, i].ravel() for i, name in enumerate(sde.trajectory_.names)}
         _written(pd.DataFrame(columns), out, force)
 
 

@@ -144,7 +144,7 @@ def _marked(question: Any) -> str:
 
 
 def _number(value: Any) -> str:
-    return "" if value is None else f"{value:.3g}"
+    return "" if value is None or value != value else f"{value:.3g}"
 
 
 def _parameters(sde: Any) -> list[str]:
