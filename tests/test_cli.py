@@ -206,6 +206,7 @@ def test_simulated_paths(fitted):
     drawn = pd.read_csv(folder / "paths.csv")
     assert list(drawn.columns) == ["path", "t", "height"]
     assert len(drawn) == 3 * 21
+    assert (drawn["height"][drawn["t"] == 0] == pd.read_csv(folder / "series.csv")["height"].iloc[-1]).all()
     again = run("simulate", folder / "m.onepath", "--steps", 20, "--paths", 3)
     assert again.stdout == (folder / "paths.csv").read_text()
 

@@ -70,7 +70,8 @@ def simulate(
         d = sde.n_features_in_
         if start is not None and len(start) != d:
             raise ValueError(f"--start was given {len(start)} times, and the state has {d} dimensions")
-        begin = sde.transitions_.x[-1] if start is None else np.asarray(start)
+        seen = sde.trajectory_.x
+        begin = seen[~np.isnan(seen).any(axis=1)][-1] if start is None else np.asarray(start)
         step = float(np.median(sde.transitions_.dt)) if dt is None else dt
         drawn = sde.simulate(begin, steps=steps, dt=step, paths=paths, random_state=seed)
         if json:
