@@ -60,7 +60,7 @@ def report_page(sde: Any, *, title: str | None = None, truth: Any = None, **abou
         section("data", "The data", draw("trajectory"), table(words.data_facts(sde, about))),
         section("equation", "The learned equation", *_equation(sde, about)),
         section(
-            "functions", "Drift and diffusion", *_functions(sde, draw), table(words.values_table(sde), numbers=True)
+            "functions", "Drift and diffusion", *_functions(sde, draw), table(words.values_table(sde), kind="numbers")
         ),
         *_geometry(sde, draw),
         *_forecast(sde, draw),
@@ -126,8 +126,8 @@ def _diagnostics(diagnosis: Any) -> list[tuple[str, str, str]]:
     if diagnosis is None:
         return []
     asked = diagnosis.questions
-    body = [(_marked(item), item.verdict, _number(item.statistic), _number(item.p_value)) for item in asked]
-    shown = table(words.Rows(("question", "answer", "statistic", "p"), body))
+    body = [(_marked(item), item.verdict, _number(item.statistic), _probability(item.p_value)) for item in asked]
+    shown = table(words.Rows(("question", "answer", "statistic", "p"), body), kind="answers")
     return [section("diagnostics", "Is this model right?", paragraph(diagnosis.verdict), shown)]
 
 
@@ -147,7 +147,11 @@ def _number(value: Any) -> str:
     return "" if value is None or value != value else f"{value:.3g}"
 
 
+def _probability(value: Any) -> str:
+    return "< 0.0001" if value is not None and value < 1e-4 else _number(value)
+
+
 def _parameters(sde: Any) -> list[str]:
     said = "".join(paragraph(sentence) for sentence in words.parameters_in_words(sde))
-    every = table(words.parameter_table(sde), numbers=True)
+    every = table(words.parameter_table(sde), kind="numbers")
     return [said, f"<details><summary>Every parameter, in standardised units</summary>{every}</details>"]

@@ -29,7 +29,7 @@ figcaption { color: var(--soft); font-size: .88rem; margin-top: .3rem; max-width
 table { border-collapse: collapse; font-size: .93rem; font-variant-numeric: tabular-nums; margin: .6rem 0 }
 th, td { text-align: left; vertical-align: top; padding: .32rem 1.1rem .32rem 0; border-bottom: 1px solid var(--line) }
 th { font-weight: 600 } td { overflow-wrap: anywhere; min-width: 4.5rem }
-.numbers td { overflow-wrap: normal; white-space: nowrap }
+.numbers td, .answers td:nth-child(n + 3) { overflow-wrap: normal; white-space: nowrap }
 .equation, code { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: .95rem }
 .equation { background: var(--panel); border-left: 3px solid var(--fit); padding: .7rem 1rem; margin: .6rem 0;
   white-space: pre-wrap; overflow-wrap: anywhere }
@@ -46,7 +46,7 @@ footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .8rem
 """
 
 
-def table(rows: Rows, numbers: bool = False) -> str:
+def table(rows: Rows, kind: str = "facts") -> str:
     """Rows with a heading line, or facts with their names in the first column."""
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in rows.head)
     head = f"<thead><tr>{head}</tr></thead>" if head else ""
@@ -54,8 +54,7 @@ def table(rows: Rows, numbers: bool = False) -> str:
     for first, *rest in rows.body:
         cells = "".join(f"<td>{escape(cell)}</td>" for cell in rest)
         lines.append(f'<tr><th scope="row">{escape(first)}</th>{cells}</tr>')
-    kind = ' class="numbers"' if numbers else ""
-    return f'<div class="scroll"><table{kind}>{head}<tbody>{"".join(lines)}</tbody></table></div>'
+    return f'<div class="scroll"><table class="{kind}">{head}<tbody>{"".join(lines)}</tbody></table></div>'
 
 
 def figure(svg: str, caption: str, wide: bool = False) -> str:
