@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from onepath.plots import draw, figures_of
 from onepath.plots.curves import stationary_density
 from onepath.report import report_page
+from onepath.report.words import expansion_point
 
 matplotlib.use("Agg")
 
@@ -139,6 +140,13 @@ def test_stationary_density_of_an_ornstein_uhlenbeck_process():
     x = np.linspace(-2, 2, 400)
     known = np.exp(-0.5 * x**2 / 0.0625) / np.sqrt(2 * np.pi * 0.0625)
     np.testing.assert_allclose(stationary_density(x, -2 * x, np.full_like(x, 0.5)), known, atol=2e-4)
+
+
+def test_equations_are_written_around_the_mean_where_it_is_far_from_zero():
+    x = np.random.default_rng(0).standard_normal((1000, 2)) * [0.02, 3.0] + [50.0, 1.0]
+    origin = expansion_point(x)
+    assert abs(origin[0] - 50.0) < 0.005
+    assert origin[1] == 0.0
 
 
 @pytest.fixture(scope="module")

@@ -73,14 +73,14 @@ def ellipses(sde: Any, figure: Any, axes: Any = None, **_: Any) -> None:
     points = points[near]
     _dots(sde, axes)
     _frame(sde, axes, "Noise: how far, and in which directions", points)
-    spread = sde.transitions_.x.std(axis=0)
-    scaled = sde.diffusion(points) / spread[:, None]
-    values, vectors = np.linalg.eigh(scaled @ np.swapaxes(scaled, 1, 2))
-    # in shares of the frame's width and height, so that one standard deviation looks alike along both axes
+    # on the page, where a unit of either coordinate has its own length
     box = axes.get_window_extent()
-    widths, heights = np.sqrt(np.maximum(values[:, 1], 0.0)), np.sqrt(np.maximum(values[:, 0], 0.0))
-    angles = np.degrees(np.arctan2(vectors[:, 1, 1] * box.height / box.width, vectors[:, 0, 1]))
-    largest = 0.9 / ELLIPSES / widths.max()
+    lengths = np.array([box.width / np.ptp(axes.get_xlim()), box.height / np.ptp(axes.get_ylim())])
+    root = sde.diffusion(points) * lengths[:, None]
+    values, vectors = np.linalg.eigh(root @ np.swapaxes(root, 1, 2))
+    heights, widths = np.sqrt(np.maximum(values, 0.0)).T
+    angles = np.degrees(np.arctan2(vectors[:, 1, 1], vectors[:, 0, 1]))
+    largest = 0.8 / ELLIPSES / widths.max()
     drawn = EllipseCollection(
         widths * largest, heights * largest, angles, units="width", offsets=points, transOffset=axes.transData
     )

@@ -24,7 +24,7 @@ CAPTIONS = {
     "band, against the histogram of the data. They differ where the record is too short to have settled.",
     "field": "Arrows follow the drift, each axis measured in its own spread; pale where the data do not tell the "
     "direction, both 90 % bands containing zero.",
-    "ellipses": "Each ellipse is one standard deviation of σ dW during the same short time, axes in their own spread.",
+    "ellipses": "Each ellipse is the spread of σ dW during the same short time, one time for all of them.",
     "maps": "Posterior means where there are data. How sure they are is in the bands of the figures above.",
     "forecast": "From the last state onwards: the median and the central 50 % and 90 % of simulated paths, what is not "
     "known about drift and diffusion included.",

@@ -3,6 +3,7 @@
 import platform
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+from math import floor, log10
 from typing import Any, NamedTuple
 
 import jax
@@ -16,6 +17,9 @@ from onepath.runtime import engine
 from onepath.summary import DOMINATES, EQUATION_DRAWS, EQUATION_POINTS, HIDDEN
 
 Array = npt.NDArray[np.float64]
+
+FAR = 4.0
+"""Standard deviations from zero to the mean beyond which an equation is written around the mean."""
 
 NINETY = 1.6449
 """Standard deviations from the middle to the ends of a central 90 % interval."""
@@ -72,6 +76,14 @@ def data_facts(sde: Any, about: dict[str, Any]) -> Rows:
     return Rows((), rows)
 
 
+def expansion_point(x: Array) -> Array:
+    """Where to expand: zero, or near the mean where that is far from zero; powers of 50 Hz tell nothing of 50.02."""
+    mean, spread = x.mean(axis=0), x.std(axis=0)
+    digits = [1 - floor(log10(width)) for width in spread]
+    near = np.asarray([round(value, figures) for value, figures in zip(mean.tolist(), digits, strict=True)])
+    return np.where(np.abs(mean) > FAR * spread, near, 0.0)
+
+
 def equations(sde: Any) -> list[str]:
     """Drift and diffusion as polynomials, for each dimension where that is nearly all of them."""
     x, d, names = sde.transitions_.x, sde.n_features_in_, sde.trajectory_.names
@@ -84,12 +96,14 @@ def equations(sde: Any) -> list[str]:
         "drift": [(drift[:, i], drawn_drift[:, :, i]) for i in range(d)],
         "diffusion": [(diffusion[:, i, i], drawn_diffusion[:, :, i, i]) for i in range(d)],
     }
+    centre = expansion_point(x)
+    shown = tuple(f"({name} - {c:g})" if c else name for name, c in zip(names, centre, strict=True))
     lines = []
     for side, parts in sides.items():
         for name, (mean, draws) in zip(names, parts, strict=True):
-            polynomial = fit_polynomial(points, mean, draws)
+            polynomial = fit_polynomial(points - centre, mean, draws)
             if polynomial.explained >= DOMINATES and polynomial.misfit <= HIDDEN:
-                lines.append(f"{side} of {name} = {written(polynomial, names)}   {_per(sde, side == 'diffusion')}")
+                lines.append(f"{side} of {name} = {written(polynomial, shown)}   {_per(sde, side == 'diffusion')}")
     return lines
 
 
@@ -134,14 +148,15 @@ def parameters_in_words(sde: Any) -> list[str]:
     said, intervals, names = [], _intervals(sde), sde.trajectory_.names
     for role, kernel in (("drift", sde.drift_kernel), ("diffusion", sde.diffusion_kernel)):
         lengths = [name for name in sde.parameters_ if name.startswith(f"{role}.matern.scale")]
-        for number, name in enumerate(lengths if kernel is None else ()):
-            of, along = divmod(number, len(names))
-            unit = sde.units_.scale[along]
-            low, high = (unit * end for end in intervals.get(name, (np.nan, np.nan)))
-            band = f" (90 % interval {low:.3g} to {high:.3g})" if np.isfinite(low) else " (held fixed)"
-            which = f"{role} of {names[min(of, len(names) - 1)]}" if len(names) > 1 else role
-            length = f"{unit * sde.parameters_[name]:.3g} in {names[along]}"
-            said.append(f"The smooth part of the {which} bends over about {length}{band}.")
+        if kernel is not None or not lengths:
+            continue
+        found = [(sde.parameters_[name], *intervals.get(name, (np.nan, np.nan))) for name in lengths]
+        each = np.median(np.reshape(found, (-1, len(names), 3)), axis=0) * sde.units_.scale[:, None]
+        parts = [
+            f"{length:.3g} in {name}" + (f" (90 % interval {low:.3g} to {high:.3g})" if low == low else " (held fixed)")
+            for name, (length, low, high) in zip(names, each, strict=True)
+        ]
+        said.append(f"The smooth part of the {role} bends over about {' and '.join(parts)}.")
     share = np.max(sde.noise_ / np.mean(np.square(sde.transitions_.y), axis=0))
     said.append(f"The law of a step leaves {share:.2g} of an increment's mean square unexplained (λ).")
     if intervals:
