@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from onepath.plots import draw, figures_of
 from onepath.plots.curves import stationary_density
 from onepath.report import report_page
-from onepath.report.words import expansion_point
+from onepath.report.words import caution, expansion_point
 
 matplotlib.use("Agg")
 
@@ -140,6 +140,13 @@ def test_stationary_density_of_an_ornstein_uhlenbeck_process():
     x = np.linspace(-2, 2, 400)
     known = np.exp(-0.5 * x**2 / 0.0625) / np.sqrt(2 * np.pi * 0.0625)
     np.testing.assert_allclose(stationary_density(x, -2 * x, np.full_like(x, 0.5)), known, atol=2e-4)
+
+
+def test_a_large_share_of_noise_outside_the_diffusion_is_told(line):
+    assert caution(line) is None
+    noisy = copy.copy(line)
+    noisy.noise_ = 0.5 * np.mean(np.square(line.transitions_.y), axis=0)
+    assert "50% of the mean square" in caution(noisy)
 
 
 def test_equations_are_written_around_the_mean_where_it_is_far_from_zero():

@@ -66,6 +66,7 @@ def fit(
     """
     with ending(json):
         from onepath.files import Chosen, check_free, choose_columns, read_table
+        from onepath.report.words import caution
 
         for place in (model, report):
             if place is not None:
@@ -91,6 +92,8 @@ def fit(
             as_json(facts_of(sde) | {"data": about, "written": [str(path) for path in written]})
             return
         say(sde.summary())
+        if (said := caution(sde)) is not None:
+            note(f"note: {said}")
         for path in written:
             note(f"wrote {path}")
 

@@ -71,7 +71,7 @@ def report_page(sde: Any, *, title: str | None = None, truth: Any = None, **abou
     return page(
         title,
         lead,
-        _verdict(diagnosis),
+        _verdict(diagnosis) + _caution(sde),
         sections,
         f"Written by onepath {version('onepath')}. This page loads nothing from anywhere.",
     )
@@ -137,6 +137,11 @@ def _verdict(diagnosis: Any) -> str:
         return ""
     kind = "verdict flagged" if any(question.flagged for question in diagnosis.questions) else "verdict"
     return f'<p class="{kind}">{escape(diagnosis.verdict)}</p>'
+
+
+def _caution(sde: Any) -> str:
+    said = words.caution(sde)
+    return f'<p class="verdict flagged">{escape(said)}</p>' if said else ""
 
 
 def _marked(question: Any) -> str:

@@ -21,6 +21,9 @@ Array = npt.NDArray[np.float64]
 FAR = 4.0
 """Standard deviations from zero to the mean beyond which an equation is written around the mean."""
 
+MUCH = 0.1
+"""Share of an increment's mean square in λ from which the diffusion is not the whole story."""
+
 NINETY = 1.6449
 """Standard deviations from the middle to the ends of a central 90 % interval."""
 
@@ -143,6 +146,22 @@ def _intervals(sde: Any) -> dict[str, tuple[float, float]]:
     return dict(zip(names, zip(np.exp(mean - reach), np.exp(mean + reach), strict=True), strict=True))
 
 
+def _unexplained(sde: Any) -> float:
+    """λ as a share of an increment's mean square."""
+    return float(np.max(sde.noise_ / np.mean(np.square(sde.transitions_.y), axis=0)))
+
+
+def caution(sde: Any) -> str | None:
+    """What a reader must know before trusting the diffusion."""
+    share = _unexplained(sde)
+    if share < MUCH:
+        return None
+    return (
+        f"{share:.0%} of the mean square of an increment does not grow with the length of a step, and is not in the "
+        "diffusion shown: this is what measurement noise, rounding, or steps of unequal activity (such as weekends) do."
+    )
+
+
 def parameters_in_words(sde: Any) -> list[str]:
     """Learned parameters as sentences, in the data's units."""
     said, intervals, names = [], _intervals(sde), sde.trajectory_.names
@@ -157,8 +176,7 @@ def parameters_in_words(sde: Any) -> list[str]:
             for name, (length, low, high) in zip(names, each, strict=True)
         ]
         said.append(f"The smooth part of the {role} bends over about {' and '.join(parts)}.")
-    share = np.max(sde.noise_ / np.mean(np.square(sde.transitions_.y), axis=0))
-    said.append(f"The law of a step leaves {share:.2g} of an increment's mean square unexplained (λ).")
+    said.append(f"The law of a step leaves {_unexplained(sde):.2g} of an increment's mean square unexplained (λ).")
     if intervals:
         members = len(sde.posterior_.mass)
         said.append(f"Bands average over {members} sets of parameters, weighted by how probable the data make them.")
