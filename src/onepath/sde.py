@@ -3,6 +3,7 @@
 import time
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import equinox as eqx
@@ -326,6 +327,27 @@ class SDE(BaseEstimator):
         """What was observed, what was learned, and how it ended."""
         check_is_fitted(self)
         return summarise(self)
+
+    def plot(self, what: str = "overview", **options: Any) -> Any:
+        """A matplotlib figure: "overview", or one of its parts by name; `onepath.plots.FIGURES` lists them."""
+        from onepath.plots import plot
+
+        check_is_fitted(self)
+        return plot(self, what, **options)
+
+    def report(self, path: str | Path, *, force: bool = False, **about: Any) -> Path:
+        """Write everything that was learned as one HTML page, which needs nothing else to be opened."""
+        from onepath.report import write_report
+
+        check_is_fitted(self)
+        return write_report(self, path, force=force, **about)
+
+    def save(self, path: str | Path, *, force: bool = False) -> Path:
+        """Write the fitted model: arrays and JSON, nothing that runs. An existing file is kept unless `force`."""
+        from onepath.files import save_model
+
+        check_is_fitted(self)
+        return save_model(self, path, force=force)
 
     def _standardised(self, x: Any) -> Array:
         """Points (n, d) in standardised units."""
