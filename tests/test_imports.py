@@ -21,14 +21,15 @@ FLOORS = [
     ["build"],
     ["fitting"],
     ["equation"],
-    ["forecast", "diagnose", "summary"],
+    ["increments"],
+    ["forecast", "consequences", "diagnose", "summary"],
     ["sde"],
     ["__init__"],
     ["files", "report", "paper"],
     ["cli"],
     ["__main__"],
 ]
-ALONE = {"baselines", "metrics", "processes"}
+ALONE = {"baselines", "metrics", "processes", "scores"}
 """Import nothing of the package, and are imported by what compares: the commands, the paper and each other."""
 
 MAY_COMPARE = {"paper", "cli", "report", "__init__"}

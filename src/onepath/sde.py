@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from onepath.build import Settings, build_graph, in_data_units
 from onepath.completion import SOLVERS
 from onepath.fitting import Fit, Method, fit_graph
+from onepath.forecast import Paths, forecast, simulate
 from onepath.graph import LINKS, NOISES, diffusion_entries
 from onepath.kernels import learnable, pack, parameter_names
 from onepath.learning.learn import LEARNERS, Learning
@@ -288,6 +289,37 @@ class SDE(BaseEstimator):
         volume = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1) + np.log(self.units_.scale).sum()
         constant = 0.5 * self.n_features_in_ * np.log(2 * np.pi)
         return float(np.mean(-0.5 * np.square(residual).sum(axis=(1, 2)) - volume - constant))
+
+    def simulate(
+        self,
+        x0: Any,
+        steps: int,
+        dt: float | None = None,
+        paths: int = 100,
+        random_state: int | np.random.Generator | None = None,
+        uncertain: bool = True,
+    ) -> Paths:
+        """Simulate the learned equation from x0, one start (d,) for all paths or one for each (paths, d).
+
+        One step of the transition law each `dt`, the data's median step if None. With `uncertain`, every path has its
+        own draw of drift and diffusion from the posterior; without, all have the posterior mean. The result has fields
+        t (steps + 1,), x (paths, steps + 1, d), outside (paths,), the share of steps outside the data's range, and
+        exploded (paths,), paths that were stopped far away; and a method quantiles(levels).
+        """
+        check_is_fitted(self)
+        return simulate(self, x0, steps, dt, paths, random_state, uncertain)
+
+    def forecast(
+        self,
+        steps: int,
+        paths: int = 1000,
+        dt: float | None = None,
+        random_state: int | np.random.Generator | None = None,
+        uncertain: bool = True,
+    ) -> Paths:
+        """Simulate from the last observation; `quantiles([0.05, 0.5, 0.95])` of the result is a fan."""
+        check_is_fitted(self)
+        return forecast(self, steps, paths, dt, random_state, uncertain)
 
     def summary(self) -> str:
         """What was observed, what was learned, and how it ended."""
