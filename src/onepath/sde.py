@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from onepath.build import Settings, build_graph, in_data_units
 from onepath.completion import SOLVERS
+from onepath.consequences import Consequences, consequences
 from onepath.fitting import Fit, Method, fit_graph
 from onepath.forecast import Paths, forecast, simulate
 from onepath.graph import LINKS, NOISES, diffusion_entries
@@ -296,30 +297,28 @@ class SDE(BaseEstimator):
         steps: int,
         dt: float | None = None,
         paths: int = 100,
-        random_state: int | np.random.Generator | None = None,
+        random_state: Any = None,
         uncertain: bool = True,
     ) -> Paths:
-        """Simulate the learned equation from x0, one start (d,) for all paths or one for each (paths, d).
+        """Paths (paths, steps + 1, d) of the learned equation from x0, one start (d,) or one for each path (paths, d).
 
-        One step of the transition law each `dt`, the data's median step if None. With `uncertain`, every path has its
-        own draw of drift and diffusion from the posterior; without, all have the posterior mean. The result has fields
-        t (steps + 1,), x (paths, steps + 1, d), outside (paths,), the share of steps outside the data's range, and
-        exploded (paths,), paths that were stopped far away; and a method quantiles(levels).
+        One step of the transition law each `dt`, the data's median step if None. With `uncertain`, each path has its
+        own draw of drift and diffusion from the posterior; without, all have the posterior mean.
         """
         check_is_fitted(self)
         return simulate(self, x0, steps, dt, paths, random_state, uncertain)
 
     def forecast(
-        self,
-        steps: int,
-        paths: int = 1000,
-        dt: float | None = None,
-        random_state: int | np.random.Generator | None = None,
-        uncertain: bool = True,
+        self, steps: int, paths: int = 1000, dt: float | None = None, random_state: Any = None, uncertain: bool = True
     ) -> Paths:
-        """Simulate from the last observation; `quantiles([0.05, 0.5, 0.95])` of the result is a fan."""
+        """The same from the last observation; `quantiles([0.05, 0.5, 0.95])` of the result is a fan."""
         check_is_fitted(self)
         return forecast(self, steps, paths, dt, random_state, uncertain)
+
+    def consequences(self, level: float = 0.9, draws: int = 400, random_state: Any = 0) -> Consequences:
+        """Potential, stationary density, fixed points and passage times (1-D), or modes (above), with bands."""
+        check_is_fitted(self)
+        return consequences(self, level, draws, random_state)
 
     def summary(self) -> str:
         """What was observed, what was learned, and how it ended."""
