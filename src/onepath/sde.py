@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from onepath.build import Settings, build_graph, in_data_units
 from onepath.completion import SOLVERS
 from onepath.consequences import Consequences, consequences
+from onepath.diagnose import Diagnosis, diagnose
 from onepath.fitting import Fit, Method, fit_graph
 from onepath.forecast import Paths, forecast, simulate
 from onepath.graph import LINKS, NOISES, diffusion_entries
@@ -319,6 +320,11 @@ class SDE(BaseEstimator):
         """Potential, stationary density, fixed points and passage times (1-D), or modes (above), with bands."""
         check_is_fitted(self)
         return consequences(self, level, draws, random_state)
+
+    def diagnose(self) -> Diagnosis:
+        """Is this the right model for these data at this step? One verdict, and an answer to each question."""
+        check_is_fitted(self)
+        return diagnose(self)
 
     def summary(self) -> str:
         """What was observed, what was learned, and how it ended."""
