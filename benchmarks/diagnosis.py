@@ -171,9 +171,9 @@ def main():
     options.output.parent.mkdir(parents=True, exist_ok=True)
     context = multiprocessing.get_context("spawn")
     cores = context.Queue()
-    for core in sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1):
-        for _ in range(options.jobs):
-            cores.put(core)
+    available = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    for job in range(options.jobs):
+        cores.put(available[job % len(available)])
     with context.Pool(options.jobs, take_one_core, (cores,)) as pool:
         for done, (key, result) in enumerate(pool.imap_unordered(run, tasks), 1):
             results[key] = result

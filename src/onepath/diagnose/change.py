@@ -27,7 +27,7 @@ def ask_drift_change(residuals: Residuals) -> Answer:
     design = np.column_stack([np.ones(n), u, u**2, u**3])
     logs, shares = [], []
     for split in SPLITS:
-        late = (np.arange(n) >= split * n) - (1 - split)
+        late = _late(n, split)
         full = np.column_stack([design, design * late[:, None]])
         gain = _explained(full, z) - _explained(design, z)
         variance = z.var(axis=0)
@@ -89,6 +89,11 @@ def ask_season(residuals: Residuals) -> Answer:
     )
 
 
+def _late(n: int, split: float) -> Floats:
+    """0 to 1 where the record is split, less its mean."""
+    return np.where(np.arange(n) >= split * n, split, split - 1.0)
+
+
 def _line(z: Floats) -> tuple[float, float]:
     """Logarithm of the p-value of the sharpest line, and its number of cycles over the record.
 
@@ -116,7 +121,7 @@ def without_seasons_and_changes(residuals: Residuals, cycles: float | None) -> F
     z, n = residuals.z, len(residuals.z)
     columns = [np.ones_like(z[:, 0])]
     for split in SPLITS:
-        late = (np.arange(n) >= split * n) - (1 - split)
+        late = _late(n, split)
         columns += [late, *(late[:, None] * residuals.u).T]
     if cycles:
         phase = 2 * np.pi * cycles * (np.arange(n) + 0.5) / n
