@@ -35,6 +35,10 @@ DAYS = 365
 """Steps of a season."""
 
 
+SAVE_EVERY = 20.0
+"""Seconds between writing what is finished."""
+
+
 def simulate(process, steps, rng, *, dt=None, substeps=10, drift=None, jumps=0.0):
     """One path (steps + 1, 1) with a drift f(x, k) of state and step number, and jumps of this size at 1 % of steps."""
     from onepath.processes import euler_step
@@ -175,10 +179,13 @@ def main():
     for job in range(options.jobs):
         cores.put(available[job % len(available)])
     with context.Pool(options.jobs, take_one_core, (cores,)) as pool:
-        for done, (key, result) in enumerate(pool.imap_unordered(run, tasks), 1):
+        saved = time.monotonic()
+        for key, result in pool.imap_unordered(run, tasks):
             results[key] = result
-            if done % 20 == 0 or done == len(tasks):
+            if time.monotonic() - saved > SAVE_EVERY:
                 options.output.write_text(json.dumps(results, indent=0, sort_keys=True))
+                saved = time.monotonic()
+    options.output.write_text(json.dumps(results, indent=0, sort_keys=True))
     text = table(results)
     options.output.with_suffix(".txt").write_text(text + "\n")
     print(text)

@@ -12,6 +12,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import time
 import warnings
 from pathlib import Path
 
@@ -31,6 +32,10 @@ PROCESSES = (
     "logistic",
     "washboard",
 )
+
+
+SAVE_EVERY = 20.0
+"""Seconds between writing what is finished."""
 
 
 def run(task):
@@ -117,10 +122,13 @@ def main():
     for job in range(options.jobs):
         cores.put(available[job % len(available)])
     with context.Pool(options.jobs, take_one_core, (cores,)) as pool:
-        for done, (key, result) in enumerate(pool.imap_unordered(run, tasks), 1):
+        saved = time.monotonic()
+        for key, result in pool.imap_unordered(run, tasks):
             results[key] = result
-            if done % 20 == 0 or done == len(tasks):
+            if time.monotonic() - saved > SAVE_EVERY:
                 options.output.write_text(json.dumps(results, indent=0, sort_keys=True))
+                saved = time.monotonic()
+    options.output.write_text(json.dumps(results, indent=0, sort_keys=True))
     text = table(results)
     options.output.with_suffix(".txt").write_text(text + "\n")
     print(text)

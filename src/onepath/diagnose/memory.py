@@ -6,8 +6,11 @@ from scipy import stats
 from onepath.diagnose.question import Answer, Floats, smallest
 from onepath.diagnose.residuals import Residuals, autocorrelation, normal_tail
 
-NOISE, INERTIA, PREDICTION = 0.06, 0.1, 0.1
-"""Correlations of successive residuals, and excess of the variance of predictions, that are too small to matter."""
+NOISE, INERTIA, PREDICTION = 0.06, 0.2, 0.1
+"""A correlation of successive residuals, and excess variances of their sums and of predictions, too small to matter."""
+
+LAGS = (2, 4)
+"""Residuals that are summed up to look for memory."""
 
 LEAST_JUMPS, JUMP_SHARE = 3, 5e-4
 WINDOW = 101
@@ -21,7 +24,7 @@ def ask_noise(residuals: Residuals, clean: Floats) -> Answer:
     """Noise of variance η² on readings adds 2η² to an increment's variance, and -η² to its covariance with the next."""
     r, error = autocorrelation(residuals, clean, 1)
     log_p = smallest(stats.norm.logcdf(r / error))
-    ratio = lag_ratio(residuals, clean, 4)
+    ratio = float(_lag_ratios(residuals, clean, 4)[0][np.argmin(r)])
     share = np.sqrt(max(-float(r.min()), 0.0) / max(1 + 2 * float(r.min()), 0.1))
     return Answer(
         "measurement noise",
@@ -38,28 +41,30 @@ def ask_noise(residuals: Residuals, clean: Floats) -> Answer:
 
 
 def ask_inertia(residuals: Residuals, clean: Floats) -> Answer:
-    """Positions of a body with a velocity of its own go on as they went."""
-    r, error = autocorrelation(residuals, clean, 1)
-    log_p = smallest(stats.norm.logsf(r / error))
-    second, _ = autocorrelation(residuals, clean, 2)
-    k = int(np.argmax(r))
+    """Positions of a body with a velocity of its own go on as they went: sums of residuals vary more than alone."""
+    ratios, errors = zip(*[_lag_ratios(residuals, clean, lag) for lag in LAGS], strict=True)
+    excess = np.stack(ratios) - 1.0
+    log_p = smallest(stats.norm.logsf(excess / np.stack(errors)))
+    lag, k = np.unravel_index(np.argmax(excess / np.stack(errors)), excess.shape)
+    first, _ = autocorrelation(residuals, clean, 1)
+    told = f"the variance of {LAGS[lag]} residuals together is {1 + excess[lag, k]:.2f} of {LAGS[lag]} alone"
     return Answer(
         "hidden velocity",
-        float(r[k]),
+        float(excess[lag, k]),
         log_p,
-        bool(r[k] > INERTIA),
-        f"No sign of a hidden velocity: successive residuals correlate by {r[k]:.2f}.",
-        f"Second-order dynamics or another memory: successive residuals correlate by {r[k]:.2f}, two steps apart by "
-        f"{second[k]:.2f}. The state is more than what was observed; add the velocity (differences) as a dimension, or "
-        "use longer steps.",
+        bool(excess[lag, k] > INERTIA),
+        f"No sign of a hidden velocity or another memory: {told}.",
+        f"Second-order dynamics or another memory: successive residuals correlate by {first[k]:.2f}, and {told}. The "
+        "state is more than what was observed; add the velocity (differences) as a dimension, or use longer steps.",
         specific=True,
     )
 
 
-def lag_ratio(residuals: Residuals, z: Floats, lag: int) -> float:
-    """Variance of sums of `lag` successive residuals, over `lag` times their variance; mean over coordinates."""
-    total = 1.0 + 2.0 * sum((1 - k / lag) * autocorrelation(residuals, z, k)[0] for k in range(1, lag))
-    return float(np.mean(total))
+def _lag_ratios(residuals: Residuals, z: Floats, lag: int) -> tuple[Floats, Floats]:
+    """Variance of sums of `lag` successive residuals, over `lag` times their variance, and its standard error: (d,)."""
+    parts = [(2 * (1 - k / lag), *autocorrelation(residuals, z, k)) for k in range(1, lag)]
+    variance = np.asarray(sum(np.square(weight * error) for weight, _, error in parts))
+    return np.asarray(1.0 + sum(weight * r for weight, r, _ in parts)), np.sqrt(variance)
 
 
 def ask_jumps(residuals: Residuals) -> Answer:
