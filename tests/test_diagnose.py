@@ -137,6 +137,16 @@ def test_nothing_is_compared_across_gaps():
     np.testing.assert_array_equal(late, early + 2)
 
 
+def test_steps_that_never_follow_each_other_say_nothing_of_memory():
+    residuals = regression(ornstein_uhlenbeck(np.random.default_rng(0)))
+    apart = residuals._replace(row=2 * np.arange(STEPS))
+    answers = {answer.name: answer for answer in law_answers(apart)}
+    assert answers["markov"].log_p is None
+    assert answers["measurement noise"].statistic == answers["hidden velocity"].statistic == 0.0
+    assert np.isnan(every_second_point(apart))
+    assert diagnosis_of(list(answers.values())).faults == ()
+
+
 def test_every_second_point_sees_a_long_step():
     """σ² at twice the step is (1 + e^(-2 dt)) / 2 of that at once the step."""
     long = regression(ornstein_uhlenbeck(np.random.default_rng(1), 20_000, 0.5), 0.5)

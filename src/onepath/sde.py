@@ -293,13 +293,7 @@ class SDE(BaseEstimator):
         return float(np.mean(-0.5 * np.square(residual).sum(axis=(1, 2)) - volume - constant))
 
     def simulate(
-        self,
-        x0: Any,
-        steps: int,
-        dt: float | None = None,
-        paths: int = 100,
-        random_state: Any = None,
-        uncertain: bool = True,
+        self, x0: Any, steps: int, dt: Any = None, paths: int = 100, random_state: Any = None, uncertain: bool = True
     ) -> Paths:
         """Paths (paths, steps + 1, d) of the learned equation from x0, one start (d,) or one for each path (paths, d).
 
@@ -310,7 +304,7 @@ class SDE(BaseEstimator):
         return simulate(self, x0, steps, dt, paths, random_state, uncertain)
 
     def forecast(
-        self, steps: int, paths: int = 1000, dt: float | None = None, random_state: Any = None, uncertain: bool = True
+        self, steps: int, paths: int = 1000, dt: Any = None, random_state: Any = None, uncertain: bool = True
     ) -> Paths:
         """The same from the last observation; `quantiles([0.05, 0.5, 0.95])` of the result is a fan."""
         check_is_fitted(self)

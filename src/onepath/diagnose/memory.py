@@ -87,13 +87,13 @@ def ask_jumps(residuals: Residuals) -> Answer:
 
 
 def _local_scale(column: Floats) -> Floats:
-    """What residuals around suggest by their median size, and half of what all of them do at least."""
+    """What residuals around suggest by their median size, and half of what all of them suggest at least."""
     size = min(WINDOW, len(column))
     windows = np.lib.stride_tricks.sliding_window_view(np.abs(column), size)
     middle = np.median(windows, axis=1) / stats.norm.isf(0.25)
     before = (len(column) - len(middle)) // 2
     padded = np.pad(middle, (before, len(column) - len(middle) - before), mode="edge")
-    return np.maximum(padded, np.median(np.abs(column)) / stats.norm.isf(0.25) * 0.5)
+    return np.maximum(padded, 0.5 * min(np.median(middle), column.std()) + 0.1 * column.std())
 
 
 def ask_markov(residuals: Residuals) -> Answer:

@@ -16,6 +16,9 @@ Law = Callable[[Floats, Floats], tuple[Floats, Floats]]
 MEAN, VARIANCE, SKEWNESS, KURTOSIS, SQUARES = 0.15, 0.15, 0.3, 1.0, 0.1
 """Deviations that are too small to matter, whatever their p-value: a smooth prior leaves such in long records."""
 
+LEAST_PAIRS = 10
+"""Pairs of steps that a correlation needs."""
+
 LAGS = 5
 """Autocorrelations of squared residuals that are looked at."""
 
@@ -48,10 +51,15 @@ def normal_tail(statistic: npt.ArrayLike) -> Floats:
 
 
 def autocorrelation(residuals: Residuals, z: Floats, lag: int) -> tuple[Floats, Floats]:
-    """Correlation (d,) of z (n, d) at a lag, and its standard error, right for unequal variances too."""
+    """Correlation (d,) of z (n, d) at a lag, and its standard error, right for unequal variances too.
+
+    Where hardly any steps follow each other, nothing is known of it: 0 ± 1.
+    """
     early, late = residuals.apart(lag)
     products, scale = z[early] * z[late], np.mean(np.square(z), axis=0)
-    n = max(len(early), 1)
+    n = len(early)
+    if n < LEAST_PAIRS:
+        return np.zeros(z.shape[1]), np.ones(z.shape[1])
     return products.sum(axis=0) / n / scale, np.sqrt(np.square(products).sum(axis=0)) / n / scale
 
 

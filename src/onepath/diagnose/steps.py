@@ -24,7 +24,9 @@ def ask_step(sde: Any, residuals: Residuals) -> Answer:
     stiffness = jacobian_radii(sde) * float(np.median(residuals.transitions.dt))
     mean, deviation = float(stiffness.mean()), float(max(stiffness.std(), 1e-3))
     ratio = every_second_point(residuals)
-    second = f"at every second point, the diffusion's square comes out {ratio:.2f} times as large"
+    second = "too few steps follow each other to look at every second point"
+    if np.isfinite(ratio):
+        second = f"at every second point, the diffusion's square comes out {ratio:.2f} times as large"
     return Answer(
         "step size",
         mean,
@@ -52,10 +54,13 @@ def jacobian_radii(sde: Any) -> Floats:
 def every_second_point(residuals: Residuals) -> float:
     """σ² from every second point over σ² from all, each about a cubic regression of its own increments.
 
-    1 where the step is short, less where the drift acts within a step or readings have noise.
+    1 where the step is short, less where the drift acts within a step or readings have noise. NaN if hardly any steps
+    follow each other.
     """
     x, y, dt = residuals.transitions
     first, second = residuals.apart(1)
+    if len(first) < 10 * x.shape[1]:
+        return np.nan
     _, covariance = residuals.law(x, dt)
     scale = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
     design = np.concatenate([np.ones_like(x[:, :1]), residuals.u, residuals.u**2, residuals.u**3], axis=1)
