@@ -5,8 +5,8 @@
 Well-specified data of twelve one-dimensional processes, and six planted faults on five of them, of 500 and 5000
 transitions, simulated with ten substeps a step. The drift's change, a shift by one standard deviation, is planted at
 steps with |f'| Δt of 0.05; at the processes' own, shorter ones 5000 transitions often do not show it. Seeds 0 to 9 were
-looked at while the tests were made, so the first seed is 10. Finished cells are kept in the output file and not computed
-again.
+looked at while the tests were made, so the first seed is 10. Finished cells are kept in the output file and not
+computed again.
 """
 
 import argparse
