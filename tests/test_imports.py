@@ -22,7 +22,8 @@ FLOORS = [
     ["fitting"],
     ["stiffness"],
     ["equation", "files"],
-    ["forecast", "diagnose", "summary"],
+    ["increments"],
+    ["forecast", "consequences", "diagnose", "summary"],
     ["plots"],
     ["report"],
     ["sde"],
@@ -31,7 +32,7 @@ FLOORS = [
     ["cli"],
     ["__main__"],
 ]
-ALONE = {"baselines", "metrics", "processes"}
+ALONE = {"baselines", "metrics", "processes", "scores"}
 """Import nothing of the package, and are imported by what compares: the commands, the paper and each other."""
 
 MAY_COMPARE = {"paper", "cli", "report", "__init__"}

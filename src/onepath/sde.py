@@ -18,7 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from onepath.build import Settings, build_graph, diffusion_unit, in_data_units
 from onepath.completion import SOLVERS
+from onepath.consequences import Consequences, consequences
+from onepath.diagnose import Diagnosis, diagnose
 from onepath.fitting import Fit, Method, fit_graph
+from onepath.forecast import Paths, forecast, simulate
 from onepath.graph import LINKS, NOISES, Graph, diffusion_entries
 from onepath.kernels import learnable, pack, parameter_names
 from onepath.learning.learn import LEARNERS, Learning
@@ -322,6 +325,34 @@ class SDE(BaseEstimator):
         volume = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1) + np.log(self.units_.scale).sum()
         constant = 0.5 * self.n_features_in_ * np.log(2 * np.pi)
         return float(np.mean(-0.5 * np.square(residual).sum(axis=(1, 2)) - volume - constant))
+
+    def simulate(
+        self, x0: Any, steps: int, dt: Any = None, paths: int = 100, random_state: Any = None, uncertain: bool = True
+    ) -> Paths:
+        """Paths (paths, steps + 1, d) of the learned equation from x0, one start (d,) or one for each path (paths, d).
+
+        One step of the transition law each `dt`, the data's median step if None. With `uncertain`, each path has its
+        own draw of drift and diffusion from the posterior; without, all have the posterior mean.
+        """
+        check_is_fitted(self)
+        return simulate(self, x0, steps, dt, paths, random_state, uncertain)
+
+    def forecast(
+        self, steps: int, paths: int = 1000, dt: Any = None, random_state: Any = None, uncertain: bool = True
+    ) -> Paths:
+        """The same from the last observation; `quantiles([0.05, 0.5, 0.95])` of the result is a fan."""
+        check_is_fitted(self)
+        return forecast(self, steps, paths, dt, random_state, uncertain)
+
+    def consequences(self, level: float = 0.9, draws: int = 400, random_state: Any = 0) -> Consequences:
+        """Potential, stationary density, fixed points and passage times (1-D), or modes (above), with bands."""
+        check_is_fitted(self)
+        return consequences(self, level, draws, random_state)
+
+    def diagnose(self) -> Diagnosis:
+        """Is this the right model for these data at this step? One verdict, and an answer to each question."""
+        check_is_fitted(self)
+        return diagnose(self)
 
     def summary(self) -> str:
         """What was observed, what was learned, and how it ended."""
