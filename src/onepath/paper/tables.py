@@ -1,0 +1,133 @@
+"""Our numbers beside the printed ones, with a mark at every number that the paper prints too."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from onepath.paper.cases import AS_DESCRIBED, AS_PRINTED, STEPS, growth_of_increments
+from onepath.paper.cells import Cell, Journal, row_of
+from onepath.paper.methods import DEFAULT, LEARNED, LEARNED_NEWTON, NON_LEARNED
+from onepath.paper.plan import STEP_METHODS, STEP_TABLES, TABLES, cell, step_cell
+from onepath.paper.printed import PRINTED_BY_STEP, Row, printed_row
+
+METRICS = ("L", "δ_f", "δ_σ")
+
+SAME, NEAR, OTHER = MARKS = ("=", "≈", "≠")
+KEY_TO_MARKS = "= the printed digits (one unit in the last allowed), ≈ within 0.01, ≠ neither."
+
+LAST_DIGIT, NEARBY = 0.001, 0.01
+
+PRINTED_AS = {LEARNED_NEWTON: LEARNED}
+"""The paper prints one learned row and does not say which of its two solvers it is from."""
+
+
+class Table(NamedTuple):
+    """Text, ready for a terminal or a page."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+
+
+def mark(ours: float, printed: float) -> str:
+    """Whether a number is the paper's, to its three printed decimals or nearly."""
+    distance = abs(round(ours, 3) - printed)
+    # a little above the limit, because decimals are not exact in binary
+    if distance <= LAST_DIGIT * (1 + 1e-6):
+        return SAME
+    return NEAR if abs(ours - printed) <= NEARBY * (1 + 1e-6) else OTHER
+
+
+def _plain(row: Row | None) -> tuple[str, ...]:
+    return ("",) * 3 if row is None else tuple(f"{value:.3f}" for value in row)
+
+
+def _marked(row: Row | None, printed: Row | None) -> tuple[str, ...]:
+    if row is None or printed is None:
+        return _plain(row)
+    return tuple(f"{ours:.3f} {mark(ours, theirs)}" for ours, theirs in zip(row, printed, strict=True))
+
+
+def _kept(journal: Journal, wanted: Cell) -> Row | None:
+    record = journal.get(wanted)
+    return None if record is None else row_of(record)
+
+
+def _printed(wanted: Cell) -> Row | None:
+    case = wanted.case
+    method = PRINTED_AS.get(wanted.method, wanted.method)
+    return printed_row(case.trajectory, wanted.kernel, method, case.view, case.k)
+
+
+def _headings(blocks: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{block}: {metric}" if metric == "L" else metric for block in blocks for metric in METRICS)
+
+
+def process_table(name: str, journal: Journal, methods: Sequence[str]) -> Table:
+    """One of tables 1 to 4: for each method what the paper prints, and what comes out here."""
+    blocks, rows = TABLES[name], []
+    for method in methods:
+        cells = [cell(block.trajectory, block.kernel, method) for block in blocks]
+        printed = [_printed(wanted) for wanted in cells]
+        ours = [_kept(journal, wanted) for wanted in cells]
+        if any(printed) and method not in PRINTED_AS:
+            rows.append((f"{method}, paper", *(text for row in printed for text in _plain(row))))
+        if any(ours):
+            pairs = zip(ours, printed, strict=True)
+            rows.append((f"{method}, here", *(text for pair in pairs for text in _marked(*pair))))
+    return Table(name, ("", *_headings([block.heading for block in blocks])), rows)
+
+
+def step_table(name: str, journal: Journal, method: str) -> Table:
+    """One half of table 5 or 6: the paper's rows, and ours from its data as printed and as described."""
+    trajectory, rows = STEP_TABLES[name], []
+    for k in STEPS:
+        as_printed, as_described = (step_cell(trajectory, method, view, k) for view in (AS_PRINTED, AS_DESCRIBED))
+        printed = _printed(as_printed)
+        rows.append(
+            (
+                str(k),
+                *(_plain(printed) if method != DEFAULT else ()),
+                *_marked(_kept(journal, as_printed), printed),
+                *_plain(_kept(journal, as_described)),
+            )
+        )
+    views = (["paper"] if method != DEFAULT else []) + ["as printed", "as described"]
+    return Table(f"{name}, {method}", ("k", *_headings(views)), rows)
+
+
+def growth_table(name: str, journal: Journal) -> Table:
+    """The check that needs no fit: by how much L rises from k = 1 on, in theory, in the data and in each table."""
+    trajectory, rows = STEP_TABLES[name], []
+
+    def rise(method: str, view: str, k: int) -> str:
+        found = [_kept(journal, step_cell(trajectory, method, view, step)) for step in (1, k)]
+        return "" if found[0] is None or found[1] is None else f"{found[1].loss - found[0].loss:.3f}"
+
+    printed = [PRINTED_BY_STEP[trajectory, method] for method in (NON_LEARNED, LEARNED)]
+    for k in STEPS[1:]:
+        theirs = [f"{half[k - 1].loss - half[0].loss:.3f}" for half in printed]
+        ours = [rise(DEFAULT, view, k) for view in (AS_PRINTED, AS_DESCRIBED)]
+        known = [f"{0.5 * np.log(k):.3f}", f"{growth_of_increments(trajectory, k):.3f}"]
+        rows.append((str(k), *known, *theirs, *ours))
+    columns = ("k", "½ ln k", "the increments", "paper, not learned", "paper, learned", "as printed", "as described")
+    return Table(f"{name}, rise of L above k = 1", columns, rows)
+
+
+def tables(names: Sequence[str], journal: Journal, methods: Sequence[str]) -> list[Table]:
+    """Every table of these names."""
+    found = []
+    for name in names:
+        if name in TABLES:
+            found.append(process_table(name, journal, methods))
+        else:
+            found += [step_table(name, journal, method) for method in methods if method in STEP_METHODS]
+            found.append(growth_table(name, journal))
+    return found
+
+
+def markdown(table: Table) -> str:
+    """The table alone, without its title."""
+    rule = ("---",) + ("--:",) * (len(table.columns) - 1)
+    return "\n".join("| " + " | ".join(row) + " |" for row in (table.columns, rule, *table.rows))
