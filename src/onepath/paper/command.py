@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
@@ -84,7 +85,8 @@ def _chosen(wanted: Sequence[str], known: Sequence[str], what: str) -> list[str]
 
 def _draw(names: Sequence[str], journal: Journal, output: Path, seeds: Sequence[int]) -> list[Path]:
     # matplotlib takes a second to load, which a wrong option should not cost
-    from onepath.paper.figures import draw_all, draw_population
+    from onepath.paper.figures import draw_all
+    from onepath.paper.step_figures import draw_population
 
     if seeds:
         return draw_population(names, journal, seeds, output)
@@ -96,9 +98,9 @@ def as_page(made: Sequence[Table]) -> str:
 
 
 def as_rich(table: Table) -> RichTable:
-    shown = RichTable(title=table.title, title_justify="left")
+    shown = RichTable(title=table.title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for index, column in enumerate(table.columns):
-        shown.add_column(column, justify="right" if index else "left", no_wrap=True)
+        shown.add_column(column.replace(": ", "\n"), justify="right" if index else "left", no_wrap=not index)
     for row in table.rows:
         shown.add_row(*row)
     return shown
