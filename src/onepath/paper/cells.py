@@ -19,6 +19,9 @@ from onepath.paper.printed import Row
 
 Array = npt.NDArray[np.float64]
 
+JOURNAL, POPULATION_JOURNAL = "cells.jsonl", "population.jsonl"
+"""Files in an output folder: cells of the paper's own trajectories, and of fresh seeds."""
+
 CURVE_POINTS = 101
 DIGITS = 6
 

@@ -10,13 +10,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 
-from onepath.paper.cells import Cell, Journal
+from onepath.paper.cells import JOURNAL, POPULATION_JOURNAL, Cell, Journal
 from onepath.paper.methods import METHODS
 from onepath.paper.plan import NAMES, plan
 from onepath.paper.population import population_tables
 from onepath.paper.tables import KEY_TO_MARKS, Table, markdown, tables
-
-JOURNAL, POPULATION_JOURNAL = "cells.jsonl", "population.jsonl"
 
 
 def paper(

@@ -13,7 +13,7 @@ from onepath.paper.cells import Cell, Journal
 from onepath.paper.methods import BENCHMARK, DEFAULT, LEARNED, LEARNED_NEWTON, NON_LEARNED
 from onepath.paper.plan import STEP_TABLES, TABLES, cell, step_cell
 from onepath.paper.step_figures import step_figure
-from onepath.paper.style import BLACK, COLOURS, GREY, LABELS, ORANGE, SKY, legend_below, save, sheet
+from onepath.paper.style import BLACK, COLOURS, GREY, LABELS, ORANGE, SAND, SKY, legend_below, save, sheet, styled
 
 ROLES = {"drift": "drift  f(x)", "diffusion": "volatility  |σ(x)|"}
 
@@ -31,11 +31,12 @@ STEPS_SHOWN = (1, 2, 5)
 
 
 class Column(NamedTuple):
-    """One method's panels: a heading and the kept record to draw."""
+    """One method's panels: a heading, the data it was given, and the kept record to draw."""
 
     heading: str
-    method: str
-    record: dict[str, Any]
+    cell: Cell
+    data: Data
+    curves: dict[str, Any]
 
 
 def truth(case: Case, role: str, x: np.ndarray) -> np.ndarray:
@@ -43,6 +44,7 @@ def truth(case: Case, role: str, x: np.ndarray) -> np.ndarray:
     return record.drift(x[:, None])[:, 0] if role == "drift" else record.diffusion(x[:, None])[:, 0, 0]
 
 
+@styled
 def data_figure(trajectory: str) -> Figure:
     """Drift, volatility, trajectory and increments."""
     case = Case(trajectory)
@@ -65,14 +67,14 @@ def data_figure(trajectory: str) -> Figure:
     return figure
 
 
-def prediction_figure(title: str, case: Case, columns: Sequence[Column]) -> Figure:
+@styled
+def prediction_figure(title: str, columns: Sequence[Column]) -> Figure:
     """Drift above, volatility below, a column a method; where the test goes beyond the training is shaded."""
     figure, axes = sheet(2, len(columns))
-    data = case.data()
     for row, role in zip(axes, ROLES, strict=True):
         for panel, column in zip(row, columns, strict=True):
-            _draw_estimate(panel, case, data, role, column)
-        limits = _limits(case, role, columns, data)
+            _draw_estimate(panel, role, column)
+        limits = _limits(role, columns)
         for panel in row:
             panel.set_ylim(limits)
             panel.set_xlabel("x")
@@ -80,33 +82,35 @@ def prediction_figure(title: str, case: Case, columns: Sequence[Column]) -> Figu
     for panel, column in zip(axes[0], columns, strict=True):
         panel.set_title(column.heading)
     figure.suptitle(title, fontsize=10)
+    # every column has its own colour, so the legend shows none of them
+    axes[0, 0].plot([], [], color=GREY, label="estimate")
+    axes[0, 0].fill_between([], [], [], color=GREY, alpha=0.45, linewidth=0, label="its 90 % band")
     legend_below(figure, list(axes[0]))
     return figure
 
 
-def _draw_estimate(panel: Axes, case: Case, data: Data, role: str, column: Column) -> None:
-    curves = {name: np.asarray(values) for name, values in column.record["curves"].items()}
-    x, colour = curves["x"], COLOURS[column.method]
-    seen = data.x.min(), data.x.max()
+def _draw_estimate(panel: Axes, role: str, column: Column) -> None:
+    curves = {name: np.asarray(values) for name, values in column.curves.items()}
+    x, colour = curves["x"], COLOURS[column.cell.method]
+    seen = column.data.x.min(), column.data.x.max()
     for low, high in ((x[0], seen[0]), (seen[1], x[-1])):
         if high > low:
-            panel.axvspan(low, high, color=GREY, alpha=0.18, linewidth=0, label="only in the test")
+            panel.axvspan(low, high, color=SAND, linewidth=0, zorder=0, label="seen in the test only")
     if f"{role}_band" in curves:
-        name = "90 % band" if column.method == DEFAULT else "90 % band, the paper's prior"
-        panel.fill_between(x, *curves[f"{role}_band"], color=colour, alpha=0.28, linewidth=0, label=name)
-    panel.plot(x, curves[role], color=colour, label=LABELS[column.method])
-    panel.plot(x, truth(case, role, x), color=BLACK, linestyle="--", linewidth=1.1, label="truth")
+        panel.fill_between(x, *curves[f"{role}_band"], color=colour, alpha=0.28, linewidth=0)
+    panel.plot(x, curves[role], color=colour)
+    panel.plot(x, truth(column.cell.case, role, x), color=BLACK, linestyle="--", linewidth=1.1, label="truth")
     panel.set_xlim(x[0], x[-1])
 
 
-def _limits(case: Case, role: str, columns: Sequence[Column], data: Data) -> tuple[float, float]:
+def _limits(role: str, columns: Sequence[Column]) -> tuple[float, float]:
     """Truth and estimates in full, bands as far as they belong to states seen in training."""
     shown: list[np.ndarray] = []
     for column in columns:
-        curves = column.record["curves"]
+        curves, data = column.curves, column.data
         x = np.asarray(curves["x"])
         inside = (x >= data.x.min()) & (x <= data.x.max())
-        shown += [truth(case, role, x), np.asarray(curves[role])]
+        shown += [truth(column.cell.case, role, x), np.asarray(curves[role])]
         if f"{role}_band" in curves:
             shown.append(np.percentile(np.asarray(curves[f"{role}_band"])[:, inside], (5, 95)))
     values = np.concatenate(shown)
@@ -116,8 +120,9 @@ def _limits(case: Case, role: str, columns: Sequence[Column], data: Data) -> tup
 
 
 def _columns(journal: Journal, wanted: Sequence[tuple[str, Cell]]) -> list[Column]:
-    kept = [(heading, one.method, journal.get(one)) for heading, one in wanted]
-    return [Column(heading, method, record) for heading, method, record in kept if record and "curves" in record]
+    kept = [(heading, one, journal.get(one)) for heading, one in wanted]
+    found = [(heading, one, record["curves"]) for heading, one, record in kept if record and "curves" in record]
+    return [Column(heading, one, one.case.data(), curves) for heading, one, curves in found]
 
 
 def _learned(journal: Journal, trajectory: str, kernel: str) -> str:
@@ -126,13 +131,20 @@ def _learned(journal: Journal, trajectory: str, kernel: str) -> str:
     return LEARNED if record and "curves" in record else LEARNED_NEWTON
 
 
-def predictions_of(journal: Journal, trajectory: str, kernels: Sequence[str]) -> list[Column]:
-    """Benchmark, without and with learning for each kernel, and the default."""
-    wanted = []
-    for kernel in kernels:
-        suffix = f", {KERNEL_NAMES[kernel]}" if len(kernels) > 1 else ""
-        for method in (BENCHMARK, NON_LEARNED, _learned(journal, trajectory, kernel)):
-            wanted.append((LABELS[method] + suffix, cell(trajectory, kernel, method)))
+def predictions_of(journal: Journal, trajectory: str, kernel: str) -> list[Column]:
+    """The benchmark, the paper's method without and with learning, and the default."""
+    methods = (BENCHMARK, NON_LEARNED, _learned(journal, trajectory, kernel), DEFAULT)
+    return _columns(journal, [(LABELS[method], cell(trajectory, kernel, method)) for method in methods])
+
+
+def kernels_compared(journal: Journal, trajectory: str) -> list[Column]:
+    """Linear against Matérn, without and with learning, and the default, which mixes both."""
+    wanted = [
+        (f"{KERNEL_NAMES[kernel]}, {how}", cell(trajectory, kernel, method))
+        for how in ("not learned", "learned")
+        for kernel in ("linear", "matern")
+        for method in [NON_LEARNED if how == "not learned" else _learned(journal, trajectory, kernel)]
+    ]
     return _columns(journal, [*wanted, (LABELS[DEFAULT], cell(trajectory, "matern", DEFAULT))])
 
 
@@ -146,25 +158,38 @@ def step_predictions(journal: Journal, trajectory: str) -> list[tuple[str, Figur
             if len(columns) == len(cells):
                 what = f"{LABELS[method]}, increments {view.replace('-', ' ')}"
                 title = f"{TITLES[trajectory].split(',')[0].split(':')[0]}: {what}"
-                case = step_cell(trajectory, method, view, STEPS_SHOWN[-1]).case
-                made.append((f"{view}-{method}", prediction_figure(title, case, columns)))
+                made.append((f"{view}-{method}", prediction_figure(title, columns)))
+    return made
+
+
+def process_figures(name: str, journal: Journal) -> dict[str, Figure]:
+    """For each trajectory of tables 1 to 4 its data and predictions; for two kernels, also these side by side."""
+    made = {}
+    for trajectory in dict.fromkeys(block.trajectory for block in TABLES[name]):
+        kernels = [block.kernel for block in TABLES[name] if block.trajectory == trajectory]
+        made[f"data-{trajectory}"] = data_figure(trajectory)
+        wanted = {
+            f"prediction-{trajectory}" + (f"-{kernel}" if len(kernels) > 1 else ""): (
+                TITLES[trajectory] + (f", {KERNEL_NAMES[kernel]} kernel" if len(kernels) > 1 else ""),
+                predictions_of(journal, trajectory, kernel),
+            )
+            for kernel in kernels
+        }
+        if len(kernels) > 1:
+            wanted[f"kernels-{trajectory}"] = (TITLES[trajectory], kernels_compared(journal, trajectory))
+        for file, (title, columns) in wanted.items():
+            if columns:
+                made[file] = prediction_figure(title, columns)
     return made
 
 
 def draw_all(names: Sequence[str], journal: Journal, output: Path) -> list[Path]:
     """Every figure of these tables that the journal has the cells for."""
-    drawn = []
+    made: dict[str, Figure] = {}
     for name in names:
         if name in TABLES:
-            for trajectory in dict.fromkeys(block.trajectory for block in TABLES[name]):
-                kernels = [block.kernel for block in TABLES[name] if block.trajectory == trajectory]
-                drawn.append(save(data_figure(trajectory), output / f"data-{trajectory}.png"))
-                columns = predictions_of(journal, trajectory, kernels)
-                if columns:
-                    figure = prediction_figure(TITLES[trajectory], Case(trajectory), columns)
-                    drawn.append(save(figure, output / f"prediction-{trajectory}.png"))
+            made |= process_figures(name, journal)
         else:
-            drawn.append(save(step_figure(name, journal), output / f"{name}.png"))
-            for suffix, figure in step_predictions(journal, STEP_TABLES[name]):
-                drawn.append(save(figure, output / f"{name}-{suffix}.png"))
-    return drawn
+            made[name] = step_figure(name, journal)
+            made |= {f"{name}-{suffix}": figure for suffix, figure in step_predictions(journal, STEP_TABLES[name])}
+    return [save(figure, output / f"{file}.png") for file, figure in made.items()]

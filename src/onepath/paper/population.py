@@ -83,9 +83,3 @@ def population_tables(
         elif any(method in STEP_METHODS for method in methods):
             found.append(step_table(name, journal, methods, seeds))
     return found
-
-
-def luck(journal: Journal, trajectory: str, kernel: str, method: str, seeds: Sequence[int], row: Row) -> tuple[str, ...]:
-    """In what share of fresh trajectories each metric is at least as good as in this row."""
-    found = values(journal, [cell(trajectory, kernel, method, seed) for seed in seeds])
-    return tuple(f"{100 * share:.0f} %" for share in np.mean(found <= np.asarray(row), axis=0)) if len(found) else ()

@@ -8,19 +8,20 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from onepath.paper.cases import AS_DESCRIBED, AS_PRINTED, STEPS, growth_of_increments
+from onepath.paper.cases import AS_DESCRIBED, AS_PRINTED, STEPS, level
 from onepath.paper.cells import Journal, row_of
 from onepath.paper.methods import DEFAULT, LEARNED, METHODS, NON_LEARNED
 from onepath.paper.plan import STEP_TABLES, TABLES, Block, cell, step_cell
 from onepath.paper.population import values
 from onepath.paper.printed import PRINTED_BY_STEP, printed_row
-from onepath.paper.style import BLACK, BLUE, COLOURS, GREEN, GREY, LABELS, VERMILION, legend_below, save, sheet
+from onepath.paper.style import BLACK, BLUE, COLOURS, GREEN, GREY, LABELS, VERMILION, legend_below, save, sheet, styled
 
-METRIC_NAMES = ("rise of L above k = 1", "error of the drift  δ_f", "error of the volatility  δ_σ")
+METRIC_NAMES = ("loss  L", "error of the drift  δ_f", "error of the volatility  δ_σ")
 
 
+@styled
 def step_figure(name: str, journal: Journal) -> Figure:
-    """Rise of L, δ_f and δ_σ against k: the paper's, ours on its data as printed, and as described."""
+    """L, δ_f and δ_σ against k: the paper's, ours on its data as printed, and as described."""
     trajectory = STEP_TABLES[name]
     figure, axes = sheet(1, 3, width=3.4, height=2.8)
     panels = axes[0]
@@ -34,24 +35,24 @@ def step_figure(name: str, journal: Journal) -> Figure:
             lines.append((found, {"color": colour, "linestyle": style, "label": f"{LABELS[method]}, {shown}"}))
     for rows, look in lines:
         for index, panel in enumerate(panels):
-            heights = rows[:, 0] - rows[0, 0] if index == 0 else rows[:, index]
-            panel.plot(STEPS, heights, **look)
+            panel.plot(STEPS, rows[:, index], **look)
     _references(panels, trajectory)
     for panel, label in zip(panels, METRIC_NAMES, strict=True):
         panel.set(xlabel="k, steps between observations", ylabel=label, xticks=STEPS)
     figure.suptitle(f"{name.removeprefix('multiscale-').capitalize()} process seen every k-th step", fontsize=10)
-    legend_below(figure, [panels[0], panels[2]])
+    legend_below(figure, [panels[0], panels[2]], columns=3)
     return figure
 
 
 def _references(panels: Sequence[Axes], trajectory: str) -> None:
     """What must hold without any fit; the paper's 37.778 lies far above the panel and is left out."""
     k = np.asarray(STEPS)
-    growth = [0.0, *(growth_of_increments(trajectory, step) for step in STEPS[1:])]
-    panels[0].plot(k, growth, color=GREY, linewidth=4, alpha=0.4, zorder=0, label="growth of k-step increments")
+    levels = np.asarray([[level(trajectory, view, step) for step in STEPS] for view in (AS_PRINTED, AS_DESCRIBED)])
+    for heights, colour, name in zip(levels, (VERMILION, GREY), ("of one step", "of k steps"), strict=True):
+        panels[0].plot(k, heights, color=colour, linewidth=4, alpha=0.35, zorder=0, label=f"level {name}, no fit")
     law = 1 - 1 / np.sqrt(k)
     panels[2].plot(k, law, color=VERMILION, linewidth=4, alpha=0.35, zorder=0, label="1 - 1/√k")
-    panels[0].set_ylim(-0.6, 2.0)
+    panels[0].set_ylim(levels.min() - 0.6, levels.max() + 0.6)
     panels[1].set_ylim(0, 1.25)
     panels[2].set_ylim(0, 0.8)
 
@@ -63,6 +64,7 @@ def _rows(journal: Journal, trajectory: str, method: str, view: str) -> np.ndarr
     return np.asarray([(np.nan,) * 3 if row is None else row for row in rows], float)
 
 
+@styled
 def population_figure(name: str, journal: Journal, seeds: Sequence[int]) -> Figure | None:
     """Errors over fresh trajectories, a dot each, with the median and the paper's printed number."""
     blocks = TABLES[name]
@@ -80,7 +82,7 @@ def population_figure(name: str, journal: Journal, seeds: Sequence[int]) -> Figu
 
 def _strip(panel: Axes, block: Block, metric: int, journal: Journal, seeds: Sequence[int]) -> bool:
     """Jitter is a fixed sequence, so that the same results give the same figure."""
-    shown = []
+    shown: list[str] = []
     for method in METHODS:
         found = values(journal, [cell(block.trajectory, block.kernel, method, seed) for seed in seeds])
         if len(found) == 0:
@@ -91,7 +93,7 @@ def _strip(panel: Axes, block: Block, metric: int, journal: Journal, seeds: Sequ
         panel.hlines(np.median(heights), place - 0.35, place + 0.35, color=BLACK, linewidth=2, label="median")
         printed = printed_row(block.trajectory, block.kernel, method, "whole", 1)
         if printed is not None:
-            look = {"marker": "D", "markersize": 6, "markerfacecolor": "white", "markeredgecolor": VERMILION}
+            look: Any = {"marker": "D", "markersize": 6, "markerfacecolor": "white", "markeredgecolor": VERMILION}
             panel.plot(place, printed[metric], linestyle="none", zorder=5, label="printed in the paper", **look)
         shown.append(LABELS[method].replace(", ", ",\n").replace("not ", "not\n"))
     panel.set_yscale("log")

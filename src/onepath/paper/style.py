@@ -1,14 +1,18 @@
 """One look for all figures: colours that colour-blind readers can tell apart, thin axes, a label on each of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from onepath.paper.methods import BENCHMARK, DEFAULT, LEARNED, LEARNED_NEWTON, NON_LEARNED
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # Okabe and Ito's palette
 BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
@@ -20,7 +24,7 @@ BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
     "#d55e00",
     "#cc79a7",
 )
-GREY = "#8a8a8a"
+GREY, SAND = "#8a8a8a", "#f0ece2"
 
 COLOURS = {BENCHMARK: ORANGE, NON_LEARNED: GREEN, LEARNED: PURPLE, LEARNED_NEWTON: PURPLE, DEFAULT: BLUE}
 LABELS = {
@@ -31,7 +35,7 @@ LABELS = {
     DEFAULT: "onepath, default",
 }
 
-STYLE: dict[str, Any] = {
+STYLE: Any = {
     "figure.dpi": 110,
     "font.size": 9,
     "axes.titlesize": 9.5,
@@ -47,26 +51,35 @@ STYLE: dict[str, Any] = {
 }
 
 
+def styled(draw: Callable[P, R]) -> Callable[P, R]:
+    """Draw in this style, whatever the user's own is."""
+
+    @wraps(draw)
+    def inside(*args: P.args, **kwargs: P.kwargs) -> R:
+        with mpl.rc_context(STYLE):
+            return draw(*args, **kwargs)
+
+    return inside
+
+
 def sheet(rows: int, columns: int, width: float = 2.6, height: float = 2.2) -> tuple[Figure, Any]:
     """A figure and its axes (rows, columns); made without pyplot, which would keep it."""
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(width * columns, height * rows + 0.35), layout="constrained")
-        return figure, figure.subplots(rows, columns, squeeze=False)
+    figure = Figure(figsize=(width * columns, height * rows + 0.4), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False)
 
 
-def legend_below(figure: Figure, axes: Sequence[Axes]) -> None:
+def legend_below(figure: Figure, axes: Sequence[Axes], columns: int = 4) -> None:
     """One legend for all panels, each label once."""
     found: dict[str, Any] = {}
     for panel in axes:
         handles, labels = panel.get_legend_handles_labels()
         found |= dict(zip(labels, handles, strict=True))
-    with mpl.rc_context(STYLE):
-        figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=min(len(found), 6))
+    figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=columns)
 
 
+@styled
 def save(figure: Figure, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with mpl.rc_context(STYLE):
-        # no date or version of matplotlib inside: the same results give the same file
-        figure.savefig(path, dpi=110, metadata={"Software": None})
+    # no version of matplotlib inside: the same results give the same file
+    figure.savefig(path, dpi=110, metadata={"Software": None})
     return path
