@@ -174,10 +174,10 @@ def test_population_tables_are_medians_over_seeds(tmp_path):
     values = [3.0, 1.0, 2.0, 100.0, 0.0]
     for seed, value in enumerate(values, start=1):
         one = cell("gbm", "matern", "default", seed)
-        journal.records[one.key] = {"loss": -value, "drift": value, "diffusion": 2 * value}
+        journal.records[one.key] = {"loss": -value, "true_loss": -value - 1, "drift": value, "diffusion": 2 * value}
     table = population_tables(["gbm"], journal, ["default"], range(1, 6))[1]
     assert table.rows[0][:2] == ("default", "5")
-    assert [text.split()[0] for text in table.rows[0][-3:]] == ["-2.000", "2.000", "4.000"]
+    assert [text.split()[0] for text in table.rows[0][-4:]] == ["-2.000", "1.000", "2.000", "4.000"]
 
 
 def test_fresh_seeds_are_other_trajectories_of_the_same_process():

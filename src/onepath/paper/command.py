@@ -1,5 +1,6 @@
 """The command: compute what is missing, then write tables and figures."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -32,7 +33,8 @@ def paper(
     chosen, methods = _chosen(names or ["all"], NAMES, "table"), _chosen(method.split(","), METHODS, "method")
     if seeds < 0:
         raise typer.BadParameter(f"--seeds {seeds} cannot be used: give a number of fresh seeds, or 0 for the paper's.")
-    console, population = Console(), list(range(1, seeds + 1))
+    # a file or a pipe has no width of its own: wide enough for every table
+    console, population = Console(width=None if sys.stdout.isatty() else 120), list(range(1, seeds + 1))
     journal = Journal(output / (POPULATION_JOURNAL if seeds else JOURNAL))
     try:
         compute(plan(chosen, methods, population or [None]), journal, Console(stderr=True))

@@ -7,7 +7,7 @@ In the page, what stands between `<!-- name -->` and `<!-- end -->` is made here
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -45,6 +45,7 @@ def _makers(folder: Path) -> dict[str, Callable[[], str]]:
         makers[f"{name}-level"] = partial(_level, name)
         for method in STEP_METHODS:
             makers[f"{name}-{method}"] = partial(_steps, name, journal, method)
+            makers[f"population-{name}-{method}"] = partial(_population, name, population, seeds, (method,))
     return makers
 
 
@@ -60,8 +61,8 @@ def _level(name: str) -> str:
     return markdown(level_table(name))
 
 
-def _population(name: str, journal: Journal, seeds: list[int]) -> str:
-    made = population_tables([name], journal, METHODS, seeds)
+def _population(name: str, journal: Journal, seeds: list[int], methods: Sequence[str] = METHODS) -> str:
+    made = population_tables([name], journal, methods, seeds)
     return "\n\n".join(f"{table.title}:\n\n{markdown(table)}" for table in made)
 
 

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from onepath.paper.cases import AS_DESCRIBED, AS_PRINTED, STEPS, level
 from onepath.paper.cells import Journal, row_of
 from onepath.paper.methods import DEFAULT, LEARNED, METHODS, NON_LEARNED
 from onepath.paper.plan import STEP_TABLES, TABLES, Block, cell, step_cell
-from onepath.paper.population import values
+from onepath.paper.population import DIFFUSION, DRIFT, LOSS, values
 from onepath.paper.printed import PRINTED_BY_STEP, printed_row
 from onepath.paper.style import BLACK, BLUE, COLOURS, GREEN, GREY, LABELS, VERMILION, legend_below, save, sheet, styled
 
@@ -74,7 +75,7 @@ def population_figure(name: str, journal: Journal, seeds: Sequence[int]) -> Figu
         for row, metric in enumerate((1, 2)):
             some |= _strip(axes[row, column], block, metric, journal, seeds)
             axes[row, column].set_ylabel(METRIC_NAMES[metric])
-        axes[0, column].set_title(f"{name}: {block.heading.lower()}")
+        axes[0, column].set_title(f"{name.upper() if len(name) < 4 else name.capitalize()}: {block.heading}")
     if some:
         legend_below(figure, list(axes.ravel()))
     return figure if some else None
@@ -87,7 +88,7 @@ def _strip(panel: Axes, block: Block, metric: int, journal: Journal, seeds: Sequ
         found = values(journal, [cell(block.trajectory, block.kernel, method, seed) for seed in seeds])
         if len(found) == 0:
             continue
-        place, heights = len(shown), found[:, metric]
+        place, heights = len(shown), found[:, (LOSS, DRIFT, DIFFUSION)[metric]]
         jitter = 0.5 * ((np.arange(len(heights)) * 0.618) % 1.0) - 0.25
         panel.plot(place + jitter, heights, "o", color=COLOURS[method], markersize=4, alpha=0.55, label="fresh seed")
         panel.hlines(np.median(heights), place - 0.35, place + 0.35, color=BLACK, linewidth=2, label="median")
@@ -97,6 +98,9 @@ def _strip(panel: Axes, block: Block, metric: int, journal: Journal, seeds: Sequ
             panel.plot(place, printed[metric], linestyle="none", zorder=5, label="printed in the paper", **look)
         shown.append(LABELS[method].replace(", ", ",\n").replace("not ", "not\n"))
     panel.set_yscale("log")
+    panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    panel.yaxis.set_major_formatter("{x:g}")
+    panel.yaxis.set_minor_formatter(NullFormatter())
     panel.set_xticks(range(len(shown)), shown)
     panel.set_xlabel("method")
     return bool(shown)

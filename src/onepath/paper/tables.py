@@ -71,8 +71,9 @@ def process_table(name: str, journal: Journal, methods: Sequence[str]) -> Table:
         cells = [cell(block.trajectory, block.kernel, method) for block in blocks]
         printed = [_printed(wanted) for wanted in cells]
         ours = [_kept(journal, wanted) for wanted in cells]
-        if any(printed) and method not in PRINTED_AS:
-            rows.append((f"{method}, paper", *(text for row in printed for text in _plain(row))))
+        printed_as = PRINTED_AS.get(method, method)
+        if any(printed) and (printed_as == method or printed_as not in methods):
+            rows.append((f"{printed_as}, paper", *(text for row in printed for text in _plain(row))))
         if any(ours):
             pairs = zip(ours, printed, strict=True)
             rows.append((f"{method}, here", *(text for pair in pairs for text in _marked(*pair))))
