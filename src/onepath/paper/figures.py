@@ -56,6 +56,7 @@ def data_figure(trajectory: str) -> Figure:
     for panel, role in zip(panels, ROLES, strict=False):
         panel.plot(grid, truth(case, role, grid), color=BLACK)
         panel.set(xlabel="x", ylabel=ROLES[role])
+    panels[1].set_ylim(bottom=0)
     times, n = record.dt * np.arange(2 * record.n), record.n
     values = (visited, np.concatenate([data.y, data.y_test])[:, 0])
     for panel, series, name in zip(panels[2:], values, ("X", "increment  Y"), strict=True):
