@@ -18,7 +18,7 @@ FLOORS = [
     ["completion"],
     ["learning"],
     ["posterior"],
-    ["build"],
+    ["build", "evaluation", "settings"],
     ["fitting"],
     ["stiffness"],
     ["equation", "files"],

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from jaxtyping import Array, Float, Int
 
-from onepath.posterior import Posterior
+from onepath.posterior import Member, Posterior
 from onepath.runtime import engine
 
 Floats = npt.NDArray[np.float64]
@@ -35,14 +35,21 @@ def increment_law(
     of another length leaves its share.
     """
 
+    def member(s: Array) -> Member:
+        return jax.tree.map(lambda leaf: jnp.asarray(leaf)[s], posterior.members)
+
     def one_member(inputs: tuple[Array, Array]) -> Float[Array, "n f k"]:
         s, own = inputs
-        graph = posterior.graph_of(jax.tree.map(lambda leaf: jnp.asarray(leaf)[s], posterior.members))
+        graph = posterior.graph_of(member(s))
         latent = jnp.sum(graph.features(u, graph.law.order) * own[:, :, None], axis=3)
         return latent.at[:, :, 0].add(graph.offset)
 
     latent = jnp.tensordot(mass, jax.lax.map(one_member, (chosen, weights)), axes=1)
-    graph = posterior.graph if len(chosen) > 1 else posterior.graph_of(jax.tree.map(lambda leaf: jnp.asarray(leaf)[chosen[0]], posterior.members))
+    graph = (
+        posterior.graph
+        if len(chosen) > 1
+        else posterior.graph_of(jax.tree.map(lambda leaf: jnp.asarray(leaf)[chosen[0]], posterior.members))
+    )
 
     def one_point(latent: Array, dt: Array) -> tuple[Array, Array]:
         return replace(graph, noise=graph.noise * dt).gaussian(latent, dt)
