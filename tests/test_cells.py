@@ -36,7 +36,7 @@ def ornstein_uhlenbeck(n, seed=0, dt=0.01):
 def differences(data, dt, cells, reference, starts):
     """Relative L2 difference of drift and diffusion over the range of the starts."""
     grid = np.linspace(starts.min(), starts.max(), 200)
-    model = SDE(learn=None, cells=cells).fit(data, dt=dt)
+    model = SDE(learn=None, transition="euler", cells=cells).fit(data, dt=dt)
     return [
         relative_error(getattr(model, what)(grid), getattr(reference, what)(grid)) for what in ("drift", "diffusion")
     ]
@@ -105,7 +105,9 @@ def test_merging_the_papers_records_changes_hardly_anything(name, table):
     """Its 500 points in 128 cells, against one transition a cell."""
     record = PAPER_TRAJECTORIES[name]
     x = record.x_train
-    drift, diffusion = differences(x, record.dt, 128, SDE(learn=None, cells=512).fit(x, dt=record.dt), x)
+    drift, diffusion = differences(
+        x, record.dt, 128, SDE(learn=None, transition="euler", cells=512).fit(x, dt=record.dt), x
+    )
     table(f"{name}: drift {drift:.2%}, diffusion {diffusion:.3%}")
     assert drift < 0.01
     assert diffusion < 0.01
@@ -132,7 +134,7 @@ def test_merging_is_of_second_order(table):
         for seed in range(2):
             starts = np.sort(np.random.default_rng(seed).uniform(-2, 2, size=(1000, 1)), axis=0)
             records = antithetic(process, starts)
-            unmerged = SDE(learn=None, cells=2048).fit(records, dt=process.dt)
+            unmerged = SDE(learn=None, transition="euler", cells=2048).fit(records, dt=process.dt)
             rows.append([differences(records, process.dt, cells, unmerged, starts) for cells in sizes])
     medians = np.median(rows, axis=0)
     slopes = -np.polyfit(np.log(sizes), np.log(medians), 1)[0]
@@ -147,8 +149,8 @@ def test_an_outlier_among_many_does_not_coarsen_the_rest():
     x = ornstein_uhlenbeck(100_001)
     far = 100 * x.std() + np.array([0.0, -0.05])
     grid = np.linspace(-1.5, 1.5, 100)
-    alone = SDE(learn=None).fit(x, dt=0.01)
-    both = SDE(learn=None).fit([x, far], dt=0.01)
+    alone = SDE(learn=None, transition="euler").fit(x, dt=0.01)
+    both = SDE(learn=None, transition="euler").fit([x, far], dt=0.01)
     for what in ("drift", "diffusion"):
         low, high = getattr(alone, f"{what}_band")(grid)
         value = getattr(both, what)(grid)
@@ -166,8 +168,8 @@ def test_a_million_points_cost_little_more_than_ten_thousand(table):
         return min(times)
 
     million = ornstein_uhlenbeck(1_000_001)
-    few = seconds(lambda: SDE(learn=None).fit(million[:10_001], dt=0.01))
-    many = seconds(lambda: SDE(learn=None).fit(million, dt=0.01))
+    few = seconds(lambda: SDE(learn=None, transition="euler").fit(million[:10_001], dt=0.01))
+    many = seconds(lambda: SDE(learn=None, transition="euler").fit(million, dt=0.01))
     peer = seconds(lambda: kramersmoyal.km(million, bins=[5000], powers=[[1], [2]], bw=0.15))
     table(f"10 000 points {few:.3f} s, 1 000 000 points {many:.3f} s, kramersmoyal on these {peer:.3f} s")
     assert many < max(3 * few, peer)

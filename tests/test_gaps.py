@@ -34,14 +34,14 @@ def kept():
 
 @pytest.fixture(scope="module")
 def uncut(whole):
-    return SDE(DRIFT, learn=None).fit(whole[1], dt=DT)
+    return SDE(DRIFT, learn=None, transition="euler").fit(whole[1], dt=DT)
 
 
 @pytest.fixture(scope="module")
 def cut(whole, kept):
     t, x = whole
     with pytest.warns(UserWarning, match=f"{OUTAGES} of {kept.sum() - 1} steps .* left out as recording gaps"):
-        return SDE(DRIFT, learn=None).fit(x[kept], t=t[kept])
+        return SDE(DRIFT, learn=None, transition="euler").fit(x[kept], t=t[kept])
 
 
 def share_within(model, other):
@@ -66,7 +66,7 @@ def test_missing_rows_are_outages_too(whole, kept, cut):
     _, x = whole
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # what is marked as missing needs no guess and no warning
-        marked = SDE(DRIFT, learn=None).fit(np.where(kept, x, np.nan), dt=DT)
+        marked = SDE(DRIFT, learn=None, transition="euler").fit(np.where(kept, x, np.nan), dt=DT)
     assert marked.trajectory_.gaps == 0
     assert marked.trajectory_.missing == OUTAGES * LOST
     assert len(marked.transitions_.dt) == len(cut.transitions_.dt)
@@ -77,7 +77,7 @@ def test_missing_rows_are_outages_too(whole, kept, cut):
 def test_taking_outages_for_steps_gives_a_wrong_drift(whole, kept, cut, table):
     """Within 1.5 time units the double well has forgotten its start, so these steps see too weak a drift."""
     t, x = whole
-    bridged = SDE(DRIFT, learn=None).fit(x[kept], t=t[kept], gap=np.inf)
+    bridged = SDE(DRIFT, learn=None, transition="euler").fit(x[kept], t=t[kept], gap=np.inf)
     assert bridged.trajectory_.gaps == 0
     truth = GRID - GRID**3
     errors, shares = [], []

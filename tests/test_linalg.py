@@ -129,7 +129,7 @@ def test_double_precision_stays_inside():
 
 def test_a_fit_leaves_the_callers_precision_alone():
     path = np.cumsum(np.random.default_rng(0).normal(size=80))
-    model = SDE(learn=None, cells=128).fit(path, dt=0.1)
+    model = SDE(learn=None, transition="euler", cells=128).fit(path, dt=0.1)
     answers = (*model.drift_band(path[:5]), *model.diffusion_band(path[:5]), *model.functions(path[:5], draws=2))
     assert {answer.dtype for answer in answers} == {np.dtype(np.float64)}
     assert np.isfinite(model.score(path, dt=0.1))

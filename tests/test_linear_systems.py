@@ -24,7 +24,7 @@ def fitted(x, dt):
     """The same two from a fit with a linear drift and a constant diffusion."""
     d = x.shape[1]
     drift = kernels.DotProduct() * BROAD + kernels.Constant(BROAD)
-    model = SDE(drift, kernels.Constant(BROAD), noise="full", learn=None).fit(x, dt=dt)
+    model = SDE(drift, kernels.Constant(BROAD), noise="full", learn=None, transition="euler").fit(x, dt=dt)
     at = model.drift(np.vstack([np.zeros(d), np.eye(d)]))
     sigma = model.diffusion(np.zeros((1, d)))[0]
     return (at[1:] - at[0]).T, sigma @ sigma.T

@@ -49,7 +49,13 @@ def record(steps, seed):
 
 def fitted(prior="matern", steps="regular", seed=0, **settings):
     t, x = record(steps, seed)
-    model = SDE(PRIORS[prior][0], DIFFUSION, learn=None, **{"noise_variance": LAMBDA, "cells": CELLS, **settings})
+    model = SDE(
+        PRIORS[prior][0],
+        DIFFUSION,
+        learn=None,
+        transition="euler",
+        **{"noise_variance": LAMBDA, "cells": CELLS, **settings},
+    )
     return model.fit(x, t=t), t, x
 
 

@@ -30,7 +30,7 @@ def x():
 
 @pytest.fixture(scope="module")
 def fitted(x):
-    return SDE(learn=None).fit(x, dt=0.01)
+    return SDE(learn=None, transition="euler").fit(x, dt=0.01)
 
 
 def same(one, other, rtol=1e-6, grid=GRID):
@@ -44,7 +44,7 @@ def same(one, other, rtol=1e-6, grid=GRID):
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_shapes_and_structure(d, noise):
     x = record(d)
-    model = SDE(**LINEAR, noise=noise, learn=None).fit(x, dt=0.01)
+    model = SDE(**LINEAR, noise=noise, learn=None, transition="euler").fit(x, dt=0.01)
     grid = np.random.default_rng(0).normal(size=(7, d))
     vector, matrix = ((7,), (7,)) if d == 1 else ((7, d), (7, d, d))
     drifts = [model.drift(grid), *model.drift_band(grid)]
@@ -71,7 +71,7 @@ def test_shapes_and_structure(d, noise):
 
 def test_full_noise_is_the_covariance_of_what_a_regression_leaves():
     x = record(2, steps=500)
-    sigma = SDE(**LINEAR, noise="full", learn=None).fit(x, dt=0.01).diffusion(np.zeros((1, 2)))[0]
+    sigma = SDE(**LINEAR, noise="full", learn=None, transition="euler").fit(x, dt=0.01).diffusion(np.zeros((1, 2)))[0]
     design, y = np.column_stack([np.ones(500), x[:-1]]), np.diff(x, axis=0)
     residual = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
     np.testing.assert_allclose(sigma @ sigma.T, residual.T @ residual / 500 / 0.01, rtol=0.02)
@@ -105,7 +105,7 @@ def test_points_in_one_dimension_have_three_forms(fitted):
 )
 def test_wrong_settings_are_refused(x, setting, value, error, message):
     with pytest.raises(error) as caught:
-        SDE(learn=None).set_params(**{setting: value}).fit(x, dt=0.01)
+        SDE(learn=None, transition="euler").set_params(**{setting: value}).fit(x, dt=0.01)
     assert message in str(caught.value)
 
 
@@ -137,20 +137,23 @@ def test_a_score_of_another_dimension_is_refused(fitted):
 
 def test_pandas_is_numpy_with_names(x, fitted):
     index = pd.date_range("2024-01-01", periods=len(x), freq="36s")  # 0.01 h
-    dated = SDE(learn=None).fit(pd.Series(x[:, 0], index, name="price"), unit="hour")
+    dated = SDE(learn=None, transition="euler").fit(pd.Series(x[:, 0], index, name="price"), unit="hour")
     same(dated, fitted)
-    same(SDE(learn=None).fit(pd.DataFrame({"price": x[:, 0]}), dt=0.01), fitted)
+    same(SDE(learn=None, transition="euler").fit(pd.DataFrame({"price": x[:, 0]}), dt=0.01), fitted)
     assert dated.trajectory_.names == ("price",)
 
 
 def test_records_in_either_order_are_the_same():
     one, other = record(1, seed=1), record(1, seed=2)[:201]
-    same(SDE(learn=None).fit([one, other], dt=0.01), SDE(learn=None).fit([other, one], dt=0.01))
+    same(
+        SDE(learn=None, transition="euler").fit([one, other], dt=0.01),
+        SDE(learn=None, transition="euler").fit([other, one], dt=0.01),
+    )
 
 
 def test_a_record_given_twice_counts_twice(x):
     """Twice the evidence is half the variance, of a constant drift and diffusion under a broad prior."""
-    broad = SDE(kernels.Constant(1e4), kernels.Constant(1e4), learn=None)
+    broad = SDE(kernels.Constant(1e4), kernels.Constant(1e4), learn=None, transition="euler")
     widths = []
     for data in (x, [x, x]):
         low, high = broad.fit(data, dt=0.01).drift_band([0.0])
@@ -160,7 +163,7 @@ def test_a_record_given_twice_counts_twice(x):
 
 
 def test_a_constant_drift_is_the_mean_slope(x):
-    broad = SDE(kernels.Constant(1e4), kernels.Constant(1e4), learn=None).fit(x, dt=0.01)
+    broad = SDE(kernels.Constant(1e4), kernels.Constant(1e4), learn=None, transition="euler").fit(x, dt=0.01)
     increments = np.diff(x[:, 0])
     assert broad.drift([0.0])[0] == pytest.approx(increments.mean() / 0.01, abs=1e-3)
     assert broad.diffusion([0.0])[0] == pytest.approx(increments.std() / 0.1, rel=1e-2)
@@ -169,7 +172,7 @@ def test_a_constant_drift_is_the_mean_slope(x):
 def test_permuted_dimensions_permute_the_answer():
     x = record(2)
     grid = x[::10]
-    here, there = (SDE(**LINEAR, learn=None).fit(data, dt=0.01) for data in (x, x[:, ::-1]))
+    here, there = (SDE(**LINEAR, learn=None, transition="euler").fit(data, dt=0.01) for data in (x, x[:, ::-1]))
     np.testing.assert_allclose(there.drift(grid[:, ::-1])[:, ::-1], here.drift(grid), rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(there.diffusion(grid[:, ::-1])[:, ::-1, ::-1], here.diffusion(grid), rtol=1e-6)
 
@@ -180,7 +183,7 @@ def test_bands_cover_the_truth_as_often_as_they_say(table):
     shares = []
     for x in process.simulate(5000, paths=10, random_state=0):
         grid = np.quantile(x, np.linspace(0.02, 0.98, 50))[:, None]
-        model = SDE(kernels.Matern52(scale=1.0), learn=None).fit(x, dt=process.dt)
+        model = SDE(kernels.Matern52(scale=1.0), learn=None, transition="euler").fit(x, dt=process.dt)
         truths = process.drift(grid)[:, 0], process.diffusion(grid)[:, 0, 0]
         bands = model.drift_band(grid, level), model.diffusion_band(grid, level)
         shares.append([coverage(*band, truth) for band, truth in zip(bands, truths, strict=True)])
@@ -203,7 +206,7 @@ def test_functions_are_drawn_from_the_bands(fitted):
 
 def test_the_matching_model_scores_higher(x, fitted):
     fresh = record(1, seed=9)
-    wrong = SDE(learn=None).fit(3 * x, dt=0.01)
+    wrong = SDE(learn=None, transition="euler").fit(3 * x, dt=0.01)
     assert fitted.score(fresh, dt=0.01) > wrong.score(fresh, dt=0.01) + 0.3
 
 
@@ -216,7 +219,7 @@ def test_score_is_near_the_truths_own(fitted):
 
 def test_summary_says_what_was_seen_and_learned(x):
     frame = pd.DataFrame({"price": x[:, 0]})
-    model = SDE(learn=None).fit(frame, dt=0.01, unit="day")
+    model = SDE(learn=None, transition="euler").fit(frame, dt=0.01, unit="day")
     text = model.summary()
     for part in (
         "price",
@@ -233,7 +236,7 @@ def test_summary_says_what_was_seen_and_learned(x):
 
 def test_fitting_is_silent(x, capfd):
     """Warnings are errors in this suite."""
-    SDE(learn=None).fit(x, dt=0.01).score(x, dt=0.01)
+    SDE(learn=None, transition="euler").fit(x, dt=0.01).score(x, dt=0.01)
     assert capfd.readouterr() == ("", "")
 
 

@@ -56,7 +56,7 @@ def x():
 
 @pytest.fixture(scope="module")
 def fitted(x):
-    return SDE(learn=None).fit(x, dt=0.01)
+    return SDE(learn=None, transition="euler").fit(x, dt=0.01)
 
 
 def test_parameters_round_trip():
@@ -89,7 +89,7 @@ def test_repr_says_what_differs_from_the_default():
 
 
 def test_fitting_changes_no_setting_and_returns_the_model(x):
-    model = SDE(learn=None)
+    model = SDE(learn=None, transition="euler")
     before = model.get_params()
     assert model.fit(x, dt=0.01) is model
     assert model.get_params() == before
@@ -115,7 +115,7 @@ def test_clones_are_not_fitted(fitted):
 )
 def test_asking_before_fitting_is_refused(call):
     with pytest.raises(NotFittedError, match="not fitted"):
-        call(SDE(learn=None))
+        call(SDE(learn=None, transition="euler"))
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ PAPER_ROWS = {
 def paper_model(record, **settings):
     """The paper's kernel before learning: Matérn-5/2, amplitude 1, scale the mean pairwise distance."""
     kernel = kernels.Matern52(scale=mean_pairwise_distance(record.x_train[:-1]))
-    model = SDE(kernel, kernel, link="identity", learn=None, noise_variance=LAMBDA, **settings)
+    model = SDE(kernel, kernel, link="identity", learn=None, transition="euler", noise_variance=LAMBDA, **settings)
     return model.fit(record.x_train, dt=record.dt)
 
 

@@ -30,9 +30,9 @@ def points_of(x):
 
 
 @cache
-def reference(name, regular, count, noise, link):
+def reference(name, regular, count, **settings):
     t, x = record(name, regular, count)
-    return SDE(noise=noise, link=link, learn=None).fit(x, t=t)
+    return SDE(learn=None, **settings).fit(x, t=t)
 
 
 def agree(got, wanted, what):
@@ -40,13 +40,13 @@ def agree(got, wanted, what):
     np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-6 * np.max(np.abs(wanted)), err_msg=what)
 
 
-def check_units(name, regular, count, noise, link, a, b, c):
+def check_units(name, regular, count, a, b, c, **settings):
     """a and b have one entry per dimension; b is in units of |a|."""
     t, x = record(name, regular, count)
     d, grid = x.shape[1], points_of(x)
     a, b = np.asarray(a), np.asarray(b) * np.abs(a)
-    here = reference(name, regular, count, noise, link)
-    there = SDE(noise=noise, link=link, learn=None).fit(a * x + b, t=c * t)
+    here = reference(name, regular, count, **settings)
+    there = SDE(learn=None, **settings).fit(a * x + b, t=c * t)
 
     # x' = D x with D = diag(a), so σ'σ'ᵀ = D σσᵀ D / c, and its lower factor with positive diagonal is D σ sign(D) / √c
     drift_factor = a / c
@@ -69,11 +69,17 @@ def check_units(name, regular, count, noise, link, a, b, c):
 @few
 @given(a=signed_factors, b=shifts, c=factors)
 def test_one_dimension(link, regular, count, a, b, c):
-    check_units("double_well_multiplicative", regular, count, "diagonal", link, [a], [b], c)
+    check_units("double_well_multiplicative", regular, count, [a], [b], c, link=link, transition="euler")
+
+
+@settings(few, max_examples=6)
+@given(a=signed_factors, b=shifts, c=factors)
+def test_the_second_law(a, b, c):
+    check_units("double_well_multiplicative", False, 300, [a], [b], c, transition="linearised")
 
 
 @pytest.mark.parametrize("regular", [True, False], ids=["regular", "irregular"])
 @settings(few, max_examples=6)
 @given(a=st.tuples(signed_factors, signed_factors), b=st.tuples(shifts, shifts), c=factors)
 def test_two_dimensions_with_full_noise_and_a_factor_each(regular, a, b, c):
-    check_units("spiral", regular, 300, "full", "softplus", a, b, c)
+    check_units("spiral", regular, 300, a, b, c, noise="full", transition="euler")
