@@ -40,9 +40,15 @@ class Posterior(eqx.Module):
             return self.graph
         return self.graph.with_parameters(unpack(self.graph.parameters, self.which, member.logarithms))
 
+    def member_moments(
+        self, u: Float[Array, "n d"], order: int = 0
+    ) -> tuple[Float[Array, "s n f k"], Float[Array, "s n f f"]]:
+        """Mean of all unknown functions and their derivatives, before the link, and covariance, for each member."""
+        return jax.lax.map(lambda member: _moments(self.graph_of(member), member, u, order), self.members)
+
     def moments(self, u: Float[Array, "n d"], order: int = 0) -> tuple[Float[Array, "n f k"], Float[Array, "n f f"]]:
-        """Mean of all unknown functions and their derivatives, before the link, and the functions' covariance."""
-        means, covariances = jax.lax.map(lambda member: _moments(self.graph_of(member), member, u, order), self.members)
+        """The same for all members together."""
+        means, covariances = self.member_moments(u, order)
         mean = jnp.einsum("s,snfk->nfk", self.mass, means)
         apart = (means - mean)[..., 0]
         return mean, jnp.einsum("s,snfg->nfg", self.mass, covariances) + jnp.einsum(

@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,7 +18,7 @@ from onepath.completion import SOLVERS
 from onepath.consequences import Consequences, consequences
 from onepath.diagnose import Diagnosis, diagnose
 from onepath.evaluation import draws as drawn
-from onepath.evaluation import in_chunks, marginals, matrices, predictive
+from onepath.evaluation import in_chunks, marginals, matrices, mixture_quantile, predictive
 from onepath.fitting import Fit, Method, fit_graph
 from onepath.forecast import Paths, forecast, simulate
 from onepath.graph import Graph, diffusion_entries
@@ -246,15 +245,13 @@ class SDE(BaseEstimator):
 
     def drift_band(self, x: Any, level: float = 0.9) -> tuple[Array, Array]:
         """Lower and upper end of the central interval that holds the drift with this probability, point by point."""
-        mean, deviation = self._moments(x)
-        reach = _half_width(level) * deviation
-        return self._drift_out(mean - reach), self._drift_out(mean + reach)
+        lower, upper = self._quantiles(x, level)
+        return self._drift_out(lower), self._drift_out(upper)
 
     def diffusion_band(self, x: Any, level: float = 0.9) -> tuple[Array, Array]:
         """The same for every entry of the diffusion: quantiles pushed through the link."""
-        mean, deviation = self._moments(x)
-        reach = _half_width(level) * deviation
-        return self._diffusion_out(mean - reach), self._diffusion_out(mean + reach)
+        lower, upper = self._quantiles(x, level)
+        return self._diffusion_out(lower), self._diffusion_out(upper)
 
     @engine
     def functions(
@@ -358,11 +355,27 @@ class SDE(BaseEstimator):
         return (points - self.units_.location) / self.units_.scale
 
     @engine
-    def _moments(self, x: Any) -> tuple[Array, Array]:
-        """Mean and standard deviation of all unknown functions, standardised and before the link."""
+    def _marginals(self, x: Any) -> tuple[Array, Array]:
+        """Means and variances (n, members, functions) of all unknown functions, standardised and before the link."""
         check_is_fitted(self)
-        mean, variance = in_chunks(marginals, self.posterior_, self._standardised(x))
-        return mean, np.sqrt(variance)
+        means, variances = in_chunks(marginals, self.posterior_, self._standardised(x))
+        return means, variances
+
+    def _moments(self, x: Any) -> tuple[Array, Array]:
+        """Mean and standard deviation over all members."""
+        (means, variances), mass = self._marginals(x), np.asarray(self.posterior_.mass)
+        mean = np.einsum("s,nsf->nf", mass, means)
+        return mean, np.sqrt(np.einsum("s,nsf->nf", mass, variances + np.square(means - mean[:, None])))
+
+    def _quantiles(self, x: Any, level: float) -> tuple[Array, Array]:
+        """Ends of the central interval of this probability, over all members."""
+        if not 0.0 < level < 1.0:
+            raise ValueError(f"level={level!r} cannot be used: it is a probability, between 0 and 1.")
+        each, mass = self._marginals(x), np.asarray(self.posterior_.mass)
+        lower, upper = (
+            mixture_quantile(mass, *each, probability) for probability in (0.5 - level / 2, 0.5 + level / 2)
+        )
+        return lower, upper
 
     def _drift_out(self, latent: Array) -> Array:
         out = latent[:, : self.n_features_in_] * self.units_.scale / self.units_.time
@@ -373,9 +386,3 @@ class SDE(BaseEstimator):
         (matrix,) = in_chunks(matrices, self.posterior_, latent)
         out = matrix * self.units_.scale[:, None] / np.sqrt(self.units_.time)
         return out[:, 0, 0] if self.n_features_in_ == 1 else out
-
-
-def _half_width(level: float) -> float:
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level={level!r} cannot be used: it is a probability, between 0 and 1.")
-    return float(ndtri(0.5 + level / 2))
