@@ -10,6 +10,7 @@ $(VENV)/installed: pyproject.toml
 	touch $@
 
 demo: $(VENV)/installed
+	$(BIN)/onepath demo --folder out --force
 	$(BIN)/python examples/double_well.py
 
 lint: $(VENV)/installed

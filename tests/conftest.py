@@ -62,3 +62,24 @@ def double():
     """For tests that call the engine directly: the estimator does this by itself."""
     with jax.enable_x64(True):
         yield
+
+
+@pytest.fixture(scope="session")
+def line():
+    """A fitted model of one dimension, with parameters learned."""
+    from onepath.processes import PROCESSES
+    from onepath.sde import SDE
+
+    process = PROCESSES["double_well_multiplicative"]
+    return SDE(progress=False).fit(process.simulate(500, random_state=1)[0], dt=process.dt, unit="second")
+
+
+@pytest.fixture(scope="session")
+def plane():
+    """A fitted model of two dimensions, with kernels as given."""
+    from onepath.processes import PROCESSES
+    from onepath.sde import SDE
+
+    process = PROCESSES["van_der_pol"]
+    path = process.simulate(500, random_state=1)[0]
+    return SDE(noise="full", learn=None, cells=64, tolerance=1e-2).fit(path, dt=process.dt)

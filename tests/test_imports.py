@@ -18,18 +18,21 @@ FLOORS = [
     ["completion"],
     ["learning"],
     ["posterior"],
-    ["build"],
+    ["build", "evaluation", "settings"],
     ["fitting"],
     ["stiffness"],
-    ["equation"],
-    ["forecast", "diagnose", "summary"],
+    ["equation", "files"],
+    ["increments"],
+    ["forecast", "consequences", "diagnose", "summary"],
+    ["plots"],
+    ["report"],
     ["sde"],
     ["__init__"],
-    ["files", "report", "paper"],
+    ["paper"],
     ["cli"],
     ["__main__"],
 ]
-ALONE = {"baselines", "metrics", "processes"}
+ALONE = {"baselines", "metrics", "processes", "scores"}
 """Import nothing of the package, and are imported by what compares: the commands, the paper and each other."""
 
 MAY_COMPARE = {"paper", "cli", "report", "__init__"}
@@ -43,7 +46,7 @@ KNOW_LITTLE = {
 """All that these may import: the door and the cells know no kernels, kernels no SDEs, laws no Gaussian processes."""
 
 OUTSIDE = {"pandas", "sklearn", "matplotlib"}
-MAY_LOAD = {"sde": {"sklearn"}} | dict.fromkeys(("files", "report", "paper", "cli", "baselines"), OUTSIDE)
+MAY_LOAD = {"sde": {"sklearn"}} | dict.fromkeys(("files", "plots", "report", "paper", "cli", "baselines"), OUTSIDE)
 
 
 def floor_of(module):

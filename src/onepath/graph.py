@@ -14,6 +14,7 @@ from tinygp.kernels import Kernel
 from onepath.drawing import Arrow, Node, draw_graph
 from onepath.features import UnknownFunction
 from onepath.jets import Jet, unpacked
+from onepath.linalg import contract
 from onepath.transition import Law
 
 
@@ -24,8 +25,20 @@ class Link(NamedTuple):
     inverse: Callable[[Array], Array]
 
 
+@jax.custom_jvp
+def softplus(value: Array) -> Array:
+    """ln(1 + e^x)."""
+    return jax.nn.softplus(value)
+
+
+@softplus.defjvp
+def _softplus_slope(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    """The logistic function, said so that derivatives of it stay short."""
+    return softplus(*primals), jax.lax.logistic(primals[0]) * tangents[0]
+
+
 LINKS = {
-    "softplus": Link(jax.nn.softplus, lambda value: value + jnp.log(-jnp.expm1(-value))),
+    "softplus": Link(softplus, lambda value: value + jnp.log(-jnp.expm1(-value))),
     "exp": Link(jnp.exp, jnp.log),
     "identity": Link(lambda value: value, lambda value: value),
 }
@@ -103,8 +116,8 @@ class Graph(eqx.Module):
         functions = self.dimension + self.unit.shape[0]
         if self.level is None:
             return jnp.zeros(functions)
-        linked = slice(self.dimension, self.dimension + self.positive)
-        return jnp.zeros(functions).at[linked].set(LINKS[self.link].inverse(self.level))
+        linked = (self.dimension, functions - self.dimension - self.positive)
+        return jnp.pad(LINKS[self.link].inverse(self.level), linked)
 
     @property
     def positive(self) -> int:
@@ -118,16 +131,19 @@ class Graph(eqx.Module):
 
     def matrix(self, entries: Float[Array, "*batch entries"]) -> Float[Array, "*batch d d"]:
         """σ: diagonal, isotropic or lower triangular."""
-        d = self.dimension
+        rows, columns = diffusion_entries(self.structure, self.dimension)
+        places = np.zeros((len(rows), self.dimension, self.dimension))
+        places[np.arange(len(rows)), rows, columns] = 1.0
         if self.structure == "isotropic":
-            return entries[..., :, None] * jnp.eye(d)
-        return jnp.zeros((*entries.shape[:-1], d, d)).at[..., *diffusion_entries(self.structure, d)].set(entries)
+            places[0] = np.eye(self.dimension)
+        return contract(entries, jnp.asarray(places))
 
     def latent(
         self, phi: Float[Array, "n functions k p"], weights: Float[Array, "functions p"]
     ) -> Float[Array, "n functions k"]:
         """The unknown functions and their derivatives before the link, from their features and weights."""
-        return jnp.einsum("nfkp,fp->nfk", phi, weights).at[:, :, 0].add(self.offset)
+        value = np.eye(1, phi.shape[2])
+        return jnp.einsum("nfkp,fp->nfk", phi, weights) + self.offset[:, None] * value
 
     def gaussian(
         self, latent: Float[Array, "functions k"], dt: Float[Array, ""]

@@ -49,7 +49,8 @@ def unpacked(array: Float[Array, "k ..."], dimension: int) -> Jet:
     """The jet of such an array, which may hold the value alone."""
     if len(array) == 1:
         return Jet(array[0])
-    rows, columns = np.triu_indices(dimension)
-    place = np.zeros((dimension, dimension), int)
-    place[rows, columns] = place[columns, rows] = np.arange(len(rows))
-    return Jet(array[0], array[1 : 1 + dimension], array[1 + dimension :][place])
+    pairs = [(i, j) for i in range(dimension) for j in range(i, dimension)]
+    second = dict(zip(pairs, array[1 + dimension :], strict=True))
+    axes = range(dimension)
+    bend = jnp.stack([jnp.stack([second[min(i, j), max(i, j)] for j in axes]) for i in axes])
+    return Jet(array[0], array[1 : 1 + dimension], bend)

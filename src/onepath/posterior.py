@@ -34,14 +34,21 @@ class Posterior(eqx.Module):
     mass: Float[Array, " members"]
     which: tuple[bool, ...] = eqx.field(static=True)
 
-    def _graph(self, member: Member) -> Graph:
+    def graph_of(self, member: Member) -> Graph:
+        """The graph with the parameters of one member."""
         if member.logarithms.size == 0:
             return self.graph
         return self.graph.with_parameters(unpack(self.graph.parameters, self.which, member.logarithms))
 
+    def member_moments(
+        self, u: Float[Array, "n d"], order: int = 0
+    ) -> tuple[Float[Array, "s n f k"], Float[Array, "s n f f"]]:
+        """Mean of all unknown functions and their derivatives, before the link, and covariance, for each member."""
+        return jax.lax.map(lambda member: _moments(self.graph_of(member), member, u, order), self.members)
+
     def moments(self, u: Float[Array, "n d"], order: int = 0) -> tuple[Float[Array, "n f k"], Float[Array, "n f f"]]:
-        """Mean of all unknown functions and their derivatives, before the link, and the functions' covariance."""
-        means, covariances = jax.lax.map(lambda member: _moments(self._graph(member), member, u, order), self.members)
+        """The same for all members together."""
+        means, covariances = self.member_moments(u, order)
         mean = jnp.einsum("s,snfk->nfk", self.mass, means)
         apart = (means - mean)[..., 0]
         return mean, jnp.einsum("s,snfg->nfg", self.mass, covariances) + jnp.einsum(
@@ -58,7 +65,7 @@ class Posterior(eqx.Module):
         """The unknown functions at all points jointly, a draw for each chosen member, from standard normal numbers."""
 
         def one_member(member: Member) -> tuple[Array, Array, Array]:
-            graph = self._graph(member)
+            graph = self.graph_of(member)
             phi = graph.features(u)[:, :, 0]
             untouched = graph.prior_covariance(u) - jnp.einsum("nfp,mfp->fnm", phi, phi)
             return phi, one_by_one(square_root, untouched), graph.offset

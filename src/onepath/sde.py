@@ -3,31 +3,33 @@
 import time
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Self
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
-from scipy.stats import qmc
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from onepath.build import Settings, build_graph, diffusion_unit, in_data_units
 from onepath.completion import SOLVERS
+from onepath.consequences import Consequences, consequences
+from onepath.diagnose import Diagnosis, diagnose
+from onepath.evaluation import draws as drawn
+from onepath.evaluation import in_chunks, marginals, matrices, mixture_quantile, predictive
 from onepath.fitting import Fit, Method, fit_graph
-from onepath.graph import LINKS, NOISES, Graph, diffusion_entries
+from onepath.forecast import Paths, forecast, simulate
+from onepath.graph import Graph, diffusion_entries
 from onepath.kernels import learnable, pack, parameter_names
-from onepath.learning.learn import LEARNERS, Learning
-from onepath.posterior import Posterior
+from onepath.learning.learn import Learning
 from onepath.progress import Progress
 from onepath.runtime import engine
+from onepath.settings import check_settings, is_papers_way
 from onepath.stiffness import fit_adequately, stiffness_of
 from onepath.summary import summarise
 from onepath.trajectory import Trajectory, read_trajectory
-from onepath.transition import LAWS
 from onepath.transitions import Transitions, Units, transitions_of, units_of
 
 Array = npt.NDArray[np.float64]
@@ -37,12 +39,6 @@ MOST_CELLS = {1: 512, 2: 2048}
 
 QUADRATURE = 12
 """Nodes of the average over a diffusion's posterior."""
-
-PREDICTIVE_DRAWS = 128
-"""Points of the quasi-random average over drift and diffusion in a predictive density."""
-
-CHUNKS = (64, 512)
-"""Sizes of the chunks in which points are evaluated."""
 
 
 class SDE(BaseEstimator):
@@ -171,7 +167,7 @@ class SDE(BaseEstimator):
         gap : float
             Steps longer than this many median steps are recording gaps, not transitions.
         """
-        self._check_settings()
+        check_settings(self)
         begun = time.perf_counter()
         trajectory = read_trajectory(x, t=t, dt=dt, unit=unit, gap=gap)
         transitions = transitions_of(trajectory)
@@ -185,7 +181,7 @@ class SDE(BaseEstimator):
         smoothing = self.smoothing / jnp.square(in_data_units(diffusion_unit(standardised, self.noise), rows, units))
         with Progress(self.progress) as watch:
             method = self._method(trajectory.dimension, smoothing, watch)
-            if self.transition == "auto" and not self._is_papers_way():
+            if self.transition == "auto" and not is_papers_way(self):
                 fit, self.transition_, self.stiffness_ = fit_adequately(build, standardised, method)
             else:
                 self.transition_ = "euler" if self.transition == "auto" else self.transition
@@ -202,10 +198,6 @@ class SDE(BaseEstimator):
             )
         return self
 
-    def _is_papers_way(self) -> bool:
-        """The paper's solvers and smoothing put the drift at its best in one step, which takes Euler's law."""
-        return self.solver != "fisher" or self.smoothing > 0
-
     def _method(self, dimension: int, smoothing: Any, watch: Progress) -> Method:
         solver, learning = SOLVERS[self.solver], None
         if self.learn is not None:
@@ -219,33 +211,6 @@ class SDE(BaseEstimator):
         return Settings(
             self.drift_kernel, self.diffusion_kernel, self.noise, self.link, self.transition, self.noise_variance
         )
-
-    def _check_settings(self) -> None:
-        """Refuse settings that mean nothing, before any work."""
-        known_values = {"noise": NOISES, "link": LINKS, "transition": ("auto", *LAWS), "solver": SOLVERS}
-        for name, known in known_values.items():
-            if getattr(self, name) not in tuple(known):
-                choices = ", ".join(map(repr, known))
-                raise ValueError(f"{name}={getattr(self, name)!r} is not known. Choose one of {choices}.")
-        if self._is_papers_way() and self.transition not in ("auto", "euler"):
-            raise ValueError(
-                f"transition={self.transition!r} needs solver='fisher' and smoothing=0: the paper's solvers and "
-                "smoothing rest on Euler's law, under which the best drift is found in one step. Use "
-                "transition='euler'."
-            )
-        if self.learn is not None and self.learn not in LEARNERS:
-            choices = ", ".join(map(repr, LEARNERS))
-            raise ValueError(f"learn={self.learn!r} is not known. Choose one of {choices}, or None.")
-        for name in ("noise_variance", "smoothing", "tolerance"):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, int | float | np.number) and 0 <= value < np.inf):
-                raise ValueError(f"{name}={value!r} cannot be used: it must be a finite number, not negative.")
-        for name, least in (("cells", 16), ("splits", 1), ("evaluations", 10)):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, int | np.integer) and value >= least):
-                raise ValueError(f"{name}={value!r} cannot be used: give a whole number of at least {least}, or None.")
-        if isinstance(self.fixed, str) or not all(isinstance(name, str) for name in self.fixed):
-            raise ValueError(f"fixed={self.fixed!r} cannot be used: give a sequence of parameter names.")
 
     def _keep(self, trajectory: Trajectory, transitions: Transitions, units: Units, fit: Fit) -> None:
         graph, volume = fit.posterior.graph, len(transitions.dt) * float(np.sum(np.log(units.scale)))
@@ -280,15 +245,13 @@ class SDE(BaseEstimator):
 
     def drift_band(self, x: Any, level: float = 0.9) -> tuple[Array, Array]:
         """Lower and upper end of the central interval that holds the drift with this probability, point by point."""
-        mean, deviation = self._moments(x)
-        reach = _half_width(level) * deviation
-        return self._drift_out(mean - reach), self._drift_out(mean + reach)
+        lower, upper = self._quantiles(x, level)
+        return self._drift_out(lower), self._drift_out(upper)
 
     def diffusion_band(self, x: Any, level: float = 0.9) -> tuple[Array, Array]:
         """The same for every entry of the diffusion: quantiles pushed through the link."""
-        mean, deviation = self._moments(x)
-        reach = _half_width(level) * deviation
-        return self._diffusion_out(mean - reach), self._diffusion_out(mean + reach)
+        lower, upper = self._quantiles(x, level)
+        return self._diffusion_out(lower), self._diffusion_out(upper)
 
     @engine
     def functions(
@@ -301,7 +264,7 @@ class SDE(BaseEstimator):
         chosen = rng.choice(members, size=draws, p=np.asarray(posterior.mass))
         normals = rng.standard_normal((draws, functions * p))
         untouched = rng.standard_normal((draws, functions, n))
-        latent = np.asarray(_draws(posterior, u, chosen, normals, untouched)).reshape(draws * n, functions)
+        latent = np.asarray(drawn(posterior, u, chosen, normals, untouched)).reshape(draws * n, functions)
         drift, diffusion = self._drift_out(latent), self._diffusion_out(latent)
         return drift.reshape(draws, n, *drift.shape[1:]), diffusion.reshape(draws, n, *diffusion.shape[1:])
 
@@ -315,17 +278,66 @@ class SDE(BaseEstimator):
         if trajectory.dimension != self.n_features_in_:
             raise ValueError(f"The model has {self.n_features_in_} dimensions, the new data {trajectory.dimension}.")
         transitions = self.units_.standardised(transitions_of(trajectory))
-        mean, covariance = _in_chunks(_predictive, self.posterior_, transitions.x, transitions.dt)
+        mean, covariance = in_chunks(predictive, self.posterior_, transitions.x, transitions.dt)
         lower = np.linalg.cholesky(covariance)
         residual = np.linalg.solve(lower, (transitions.y - mean)[:, :, None])
         volume = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1) + np.log(self.units_.scale).sum()
         constant = 0.5 * self.n_features_in_ * np.log(2 * np.pi)
         return float(np.mean(-0.5 * np.square(residual).sum(axis=(1, 2)) - volume - constant))
 
+    def simulate(
+        self, x0: Any, steps: int, dt: Any = None, paths: int = 100, random_state: Any = None, uncertain: bool = True
+    ) -> Paths:
+        """Paths (paths, steps + 1, d) of the learned equation from x0, one start (d,) or one for each path (paths, d).
+
+        One step of the transition law each `dt`, the data's median step if None. With `uncertain`, each path has its
+        own draw of drift and diffusion from the posterior; without, all have the posterior mean.
+        """
+        check_is_fitted(self)
+        return simulate(self, x0, steps, dt, paths, random_state, uncertain)
+
+    def forecast(
+        self, steps: int, paths: int = 1000, dt: Any = None, random_state: Any = None, uncertain: bool = True
+    ) -> Paths:
+        """The same from the last observation; `quantiles([0.05, 0.5, 0.95])` of the result is a fan."""
+        check_is_fitted(self)
+        return forecast(self, steps, paths, dt, random_state, uncertain)
+
+    def consequences(self, level: float = 0.9, draws: int = 400, random_state: Any = 0) -> Consequences:
+        """Potential, stationary density, fixed points and passage times (1-D), or modes (above), with bands."""
+        check_is_fitted(self)
+        return consequences(self, level, draws, random_state)
+
+    def diagnose(self) -> Diagnosis:
+        """Is this the right model for these data at this step? One verdict, and an answer to each question."""
+        check_is_fitted(self)
+        return diagnose(self)
+
     def summary(self) -> str:
         """What was observed, what was learned, and how it ended."""
         check_is_fitted(self)
         return summarise(self)
+
+    def plot(self, what: str = "overview", **options: Any) -> Any:
+        """A matplotlib figure: "overview", or one of its parts by name; `onepath.plots.FIGURES` lists them."""
+        from onepath.plots import plot
+
+        check_is_fitted(self)
+        return plot(self, what, **options)
+
+    def report(self, path: str | Path, *, force: bool = False, **about: Any) -> Path:
+        """Write everything that was learned as one HTML page, which needs nothing else to be opened."""
+        from onepath.report import write_report
+
+        check_is_fitted(self)
+        return write_report(self, path, force=force, **about)
+
+    def save(self, path: str | Path, *, force: bool = False) -> Path:
+        """Write the fitted model: arrays and JSON, nothing that runs. An existing file is kept unless `force`."""
+        from onepath.files import save_model
+
+        check_is_fitted(self)
+        return save_model(self, path, force=force)
 
     def _standardised(self, x: Any) -> Array:
         """Points (n, d) in standardised units."""
@@ -343,11 +355,27 @@ class SDE(BaseEstimator):
         return (points - self.units_.location) / self.units_.scale
 
     @engine
-    def _moments(self, x: Any) -> tuple[Array, Array]:
-        """Mean and standard deviation of all unknown functions, standardised and before the link."""
+    def _marginals(self, x: Any) -> tuple[Array, Array]:
+        """Means and variances (n, members, functions) of all unknown functions, standardised and before the link."""
         check_is_fitted(self)
-        mean, variance = _in_chunks(_marginals, self.posterior_, self._standardised(x))
-        return mean, np.sqrt(variance)
+        means, variances = in_chunks(marginals, self.posterior_, self._standardised(x))
+        return means, variances
+
+    def _moments(self, x: Any) -> tuple[Array, Array]:
+        """Mean and standard deviation over all members."""
+        (means, variances), mass = self._marginals(x), np.asarray(self.posterior_.mass)
+        mean = np.einsum("s,nsf->nf", mass, means)
+        return mean, np.sqrt(np.einsum("s,nsf->nf", mass, variances + np.square(means - mean[:, None])))
+
+    def _quantiles(self, x: Any, level: float) -> tuple[Array, Array]:
+        """Ends of the central interval of this probability, over all members."""
+        if not 0.0 < level < 1.0:
+            raise ValueError(f"level={level!r} cannot be used: it is a probability, between 0 and 1.")
+        each, mass = self._marginals(x), np.asarray(self.posterior_.mass)
+        lower, upper = (
+            mixture_quantile(mass, *each, probability) for probability in (0.5 - level / 2, 0.5 + level / 2)
+        )
+        return lower, upper
 
     def _drift_out(self, latent: Array) -> Array:
         out = latent[:, : self.n_features_in_] * self.units_.scale / self.units_.time
@@ -355,47 +383,6 @@ class SDE(BaseEstimator):
 
     @engine
     def _diffusion_out(self, latent: Array) -> Array:
-        (matrix,) = _in_chunks(_matrices, self.posterior_, latent)
+        (matrix,) = in_chunks(matrices, self.posterior_, latent)
         out = matrix * self.units_.scale[:, None] / np.sqrt(self.units_.time)
         return out[:, 0, 0] if self.n_features_in_ == 1 else out
-
-
-@eqx.filter_jit
-def _matrices(posterior: Posterior, latent: Any) -> tuple[Any]:
-    graph = posterior.graph
-    return (graph.matrix(graph.entries(latent[:, graph.dimension :])),)
-
-
-@eqx.filter_jit
-def _marginals(posterior: Posterior, u: Any) -> tuple[Any, Any]:
-    mean, covariance = posterior.moments(u)
-    return mean[:, :, 0], jnp.diagonal(covariance, axis1=1, axis2=2)
-
-
-@eqx.filter_jit
-def _draws(posterior: Posterior, u: Any, chosen: Any, normals: Any, untouched: Any) -> Any:
-    return posterior.draws(u, chosen, normals, untouched)
-
-
-@eqx.filter_jit
-def _predictive(posterior: Posterior, u: Any, dt: Any) -> tuple[Any, Any]:
-    uniform = qmc.Sobol(posterior.members.weights.shape[1], scramble=True, rng=0).random(PREDICTIVE_DRAWS)
-    return posterior.predictive(u, dt, jnp.asarray(ndtri(uniform)))
-
-
-def _in_chunks(function: Any, posterior: Posterior, *rows: Array) -> tuple[Array, ...]:
-    """Evaluate on chunks of two sizes only, so that compiled code serves every grid and memory stays small."""
-    n = len(rows[0])
-    size = CHUNKS[0] if n <= CHUNKS[0] else CHUNKS[1]
-    parts = []
-    for begin in range(0, n, size):
-        chunk = [part[begin : begin + size] for part in rows]
-        padded = [np.concatenate([part, np.repeat(part[:1], size - len(part), axis=0)]) for part in chunk]
-        parts.append([np.asarray(value)[: len(chunk[0])] for value in function(posterior, *padded)])
-    return tuple(np.concatenate(values) for values in zip(*parts, strict=True))
-
-
-def _half_width(level: float) -> float:
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level={level!r} cannot be used: it is a probability, between 0 and 1.")
-    return float(ndtri(0.5 + level / 2))

@@ -1,0 +1,5 @@
+"""python -m onepath: the command."""
+
+from onepath.cli import main
+
+main()

@@ -1,0 +1,64 @@
+"""The command: fit, simulate, forecast, report, info, demo, paper. Numerics are imported only where they are needed."""
+
+import gc
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from onepath.cli.demo import demo
+from onepath.cli.fitting import fit
+from onepath.cli.using import forecast, info, report, simulate
+
+app = typer.Typer(
+    name="onepath",
+    help="Learn a stochastic differential equation dX = f(X) dt + σ(X) dW from one observed trajectory.",
+    epilog="Begin with:  onepath demo   then:  onepath fit your.csv --report report.html",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"onepath {version('onepath')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version.")] = False,
+) -> None:
+    pass
+
+
+for _command in (fit, simulate, forecast, report, info, demo):
+    app.command()(_command)
+
+
+def paper(context: typer.Context) -> None:
+    """Re-run the one-shot paper: its tables and figures, what it printed beside what comes out here.
+
+    Example:  onepath paper --help
+    """
+    # a command of its own, so that its modules are imported only for it
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command()(import_module("onepath.paper.command").paper)
+    typer.main.get_command(alone).main(args=context.args, prog_name="onepath paper")
+
+
+if find_spec("onepath.paper") is not None:
+    through = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+    app.command(context_settings=through)(paper)
+
+
+def main() -> None:
+    """Run the command.
+
+    It lives for seconds: to look for cyclic garbage as often as a long-lived process does takes a tenth of them.
+    """
+    gc.set_threshold(1_000_000, 50, 50)
+    app()

@@ -1,0 +1,87 @@
+"""The law of one increment under a posterior: all that simulation and diagnosis know of the engine."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Array, Float, Int
+
+from onepath.posterior import Member, Posterior
+from onepath.runtime import engine
+
+Floats = npt.NDArray[np.float64]
+
+CHUNK = 512
+"""Transitions whose laws are evaluated at once."""
+
+
+def increment_law(
+    posterior: Posterior,
+    chosen: Int[Array, " m"],
+    mass: Float[Array, " m"],
+    weights: Float[Array, "m n f p"],
+    u: Float[Array, "n d"],
+    dt: Float[Array, " n"],
+) -> tuple[Float[Array, "n d"], Float[Array, "n d d"]]:
+    """Mean and covariance of the increments from points u, for functions averaged over some members before the link.
+
+    One member with weights of its own for every point (m = 1) is a draw of the functions; all members with their mean
+    weights (n may be 1 there) are the posterior mean. λ is the variance that a median step leaves unexplained: a step
+    of another length leaves its share.
+    """
+
+    def member(s: Array) -> Member:
+        return jax.tree.map(lambda leaf: jnp.asarray(leaf)[s], posterior.members)
+
+    def one_member(inputs: tuple[Array, Array]) -> Float[Array, "n f k"]:
+        s, own = inputs
+        graph = posterior.graph_of(member(s))
+        latent = jnp.sum(graph.features(u, graph.law.order) * own[:, :, None], axis=3)
+        return latent.at[:, :, 0].add(graph.offset)
+
+    latent = jnp.tensordot(mass, jax.lax.map(one_member, (chosen, weights)), axes=1)
+    graph = (
+        posterior.graph
+        if len(chosen) > 1
+        else posterior.graph_of(jax.tree.map(lambda leaf: jnp.asarray(leaf)[chosen[0]], posterior.members))
+    )
+
+    def one_point(latent: Array, dt: Array) -> tuple[Array, Array]:
+        return replace(graph, noise=graph.noise * dt).gaussian(latent, dt)
+
+    return jax.vmap(one_point)(latent, dt)
+
+
+def mean_law(posterior: Posterior) -> Callable[[Array, Array], tuple[Array, Array]]:
+    """(u, dt) → mean and covariance of increments at the posterior mean of the functions."""
+    chosen = jnp.arange(len(posterior.mass))
+    weights = jnp.asarray(posterior.members.weights)[:, None]
+    return lambda u, dt: increment_law(posterior, chosen, jnp.asarray(posterior.mass), weights, u, dt)
+
+
+@eqx.filter_jit
+def _mean_increments(posterior: Posterior, u: Array, dt: Array) -> tuple[Array, Array]:
+    return mean_law(posterior)(u, dt)
+
+
+@engine
+def mean_increments(sde: Any, x: Floats, dt: Floats) -> tuple[Floats, Floats]:
+    """Means (n, d) and covariances (n, d, d) of increments from x (n, d) over dt (n,), in the data's units.
+
+    Evaluated in chunks of one size, so that compiled code serves every record.
+    """
+    units, n = sde.units_, len(x)
+    padded = CHUNK * (-(-n // CHUNK))
+    fill = np.minimum(np.arange(padded), n - 1)
+    u, steps = ((x - units.location) / units.scale)[fill], (np.broadcast_to(dt, n) / units.time)[fill]
+    parts = [
+        _mean_increments(sde.posterior_, u[begin : begin + CHUNK], steps[begin : begin + CHUNK])
+        for begin in range(0, padded, CHUNK)
+    ]
+    mean, covariance = (np.concatenate([np.asarray(part[k]) for part in parts])[:n] for k in (0, 1))
+    return mean * units.scale, covariance * units.scale[:, None] * units.scale

@@ -1,0 +1,162 @@
+"""One self-contained HTML page with everything that was learned: no script, no network, light, dark and printed."""
+
+from html import escape
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from onepath.files.writing import write_atomically
+from onepath.plots import BY_DIMENSION, size_of
+from onepath.plots.curves import forecast_of
+from onepath.report import words
+from onepath.report.figures import svg_of
+from onepath.report.page import figure, page, paragraph, section, table
+
+WIDE = 6.0
+"""Inches from which a figure is too small on a phone to be read whole."""
+
+CAPTIONS = {
+    "trajectory": "What was observed. Gaps and missing rows are left empty.",
+    "drift": "Posterior mean of the drift and its 90 % band, point by point; grey, where the data are.",
+    "diffusion": "Posterior mean of the diffusion and its 90 % band, point by point; grey, where the data are.",
+    "potential": "U = -∫ f dx, zero at the data's median. Valleys are where the drift leads to.",
+    "density": "Where a path of the learned equation would spend its time, over the range of the data, with its 90 % "
+    "band, against the histogram of the data. They differ where the record is too short to have settled.",
+    "field": "Arrows follow the drift, each axis measured in its own spread; pale where the data do not tell the "
+    "direction, both 90 % bands containing zero.",
+    "ellipses": "Each ellipse is the spread of σ dW during the same short time, one time for all of them.",
+    "maps": "Posterior means where there are data. How sure they are is in the bands of the figures above.",
+    "forecast": "From the last state onwards: the median and the central 50 % and 90 % of simulated paths, what is not "
+    "known about drift and diffusion included.",
+}
+
+
+class Numbered:
+    """Figures of one report, numbered as they come."""
+
+    def __init__(self, sde: Any, truth: Any) -> None:
+        self.sde, self.truth, self.count = sde, truth, 0
+
+    def __call__(self, name: str, **options: Any) -> str:
+        self.count += 1
+        caption = CAPTIONS[name]
+        known = self.truth is not None and name in ("drift", "diffusion", "potential", "density", "field")
+        caption += " Dashed or thin black: the truth." if known else ""
+        drawn = svg_of(self.sde, name, self.count, name, **({"truth": self.truth} if known else {}), **options)
+        return figure(drawn, caption, wide=size_of(name, self.sde.n_features_in_)[0] > WIDE)
+
+
+def report_page(sde: Any, *, title: str | None = None, truth: Any = None, **about: Any) -> str:
+    """The report as HTML. `about` may tell source, command, notes, first and last date of the data."""
+    names, draw = sde.trajectory_.names, Numbered(sde, truth)
+    title = title or f"What moves {' and '.join(names)}"
+    per = sde.trajectory_.unit or "unit of time"
+    lead = (
+        f"A stochastic differential equation dX = f(X) dt + σ(X) dW, learned from {sde.trajectory_.transitions} "
+        f"observed steps. Rates are per {per}; bands hold 90 % of the posterior probability."
+    )
+    diagnosis = sde.diagnose() if hasattr(sde, "diagnose") else None
+    sections = [
+        section("data", "The data", draw("trajectory"), table(words.data_facts(sde, about))),
+        section("equation", "The learned equation", *_equation(sde, about)),
+        section(
+            "functions", "Drift and diffusion", *_functions(sde, draw), table(words.values_table(sde), kind="numbers")
+        ),
+        *_geometry(sde, draw),
+        *_forecast(sde, draw),
+        *_diagnostics(diagnosis),
+        section("parameters", "Learned parameters", *_parameters(sde)),
+        section("origin", "How this was made", table(words.origin(about))),
+    ]
+    return page(
+        title,
+        lead,
+        _verdict(diagnosis) + _caution(sde),
+        sections,
+        f"Written by onepath {version('onepath')}. This page loads nothing from anywhere.",
+    )
+
+
+def write_report(sde: Any, path: str | Path, *, force: bool = False, **about: Any) -> Path:
+    """Write the page; an existing file is kept unless `force`."""
+    return write_atomically(path, report_page(sde, **about).encode(), force=force)
+
+
+def _equation(sde: Any, about: dict[str, Any]) -> list[str]:
+    lines = words.equations(sde)
+    parts = [table(words.model_facts(sde))]
+    if about.get("true_equation"):
+        parts.insert(0, paragraph(f"The truth, known because this path was simulated: {about['true_equation']}"))
+    if not lines:
+        return [paragraph("Neither drift nor diffusion is a simple polynomial: the figures are the answer."), *parts]
+    said = paragraph("Digits in brackets are the standard error of the last digits. What a cubic polynomial does not "
+                     "describe within its error is not listed here, but in the figures.")  # fmt: skip
+    return [*(f'<div class="equation">{line}</div>' for line in map(escape, lines)), said, *parts]
+
+
+def _functions(sde: Any, draw: Numbered) -> list[str]:
+    pair = draw("drift") + draw("diffusion")
+    return [f'<div class="pair">{pair}</div>' if sde.n_features_in_ == 1 else pair]
+
+
+def _geometry(sde: Any, draw: Numbered) -> list[tuple[str, str, str]]:
+    """What one- and two-dimensional models have besides."""
+    names = BY_DIMENSION.get(sde.n_features_in_, ())
+    if not names:
+        return []
+    title = "Potential and stationary density" if sde.n_features_in_ == 1 else "In the plane"
+    drawn = [draw(name) for name in names]
+    return [section("geometry", title, f'<div class="pair">{"".join(drawn[:2])}</div>', *drawn[2:])]
+
+
+def _forecast(sde: Any, draw: Numbered) -> list[tuple[str, str, str]]:
+    if not hasattr(sde, "forecast"):
+        return []
+    fan = forecast_of(sde)
+    last = fan.quantiles([0.05, 0.5, 0.95])[:, -1]
+    ahead = f"{fan.t[-1] - fan.t[0]:.4g} {words.times_of(sde)}"
+    said = "; ".join(
+        f"{name} {middle:.4g}, between {low:.4g} and {high:.4g} with 90 % probability"
+        for name, low, middle, high in zip(sde.trajectory_.names, *last, strict=True)
+    )
+    return [section("forecast", "Forecast", draw("forecast", fan=fan), paragraph(f"After {ahead}: {said}."))]
+
+
+def _diagnostics(diagnosis: Any) -> list[tuple[str, str, str]]:
+    if diagnosis is None:
+        return []
+    asked = diagnosis.questions
+    body = [(_marked(item), item.verdict, _number(item.statistic), _probability(item.p_value)) for item in asked]
+    shown = table(words.Rows(("question", "answer", "statistic", "p"), body), kind="answers")
+    return [section("diagnostics", "Is this model right?", paragraph(diagnosis.verdict), shown)]
+
+
+def _verdict(diagnosis: Any) -> str:
+    """Whether to believe the rest, before the rest."""
+    if diagnosis is None:
+        return ""
+    kind = "verdict flagged" if any(question.flagged for question in diagnosis.questions) else "verdict"
+    return f'<p class="{kind}">{escape(diagnosis.verdict)}</p>'
+
+
+def _caution(sde: Any) -> str:
+    said = words.caution(sde)
+    return f'<p class="verdict flagged">{escape(said)}</p>' if said else ""
+
+
+def _marked(question: Any) -> str:
+    return f"⚠ {question.name}" if question.flagged else question.name
+
+
+def _number(value: Any) -> str:
+    return "" if value is None or value != value else f"{value:.3g}"
+
+
+def _probability(value: Any) -> str:
+    return "< 0.0001" if value is not None and value < 1e-4 else _number(value)
+
+
+def _parameters(sde: Any) -> list[str]:
+    said = "".join(paragraph(sentence) for sentence in words.parameters_in_words(sde))
+    every = table(words.parameter_table(sde), kind="numbers")
+    return [said, f"<details><summary>Every parameter, in standardised units</summary>{every}</details>"]

@@ -1,0 +1,222 @@
+"""What a report says in words and tables, all of it with units and bands."""
+
+import platform
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from math import floor, log10
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+
+from onepath.equation import fit_polynomial, written
+from onepath.kernels import parameter_names
+from onepath.runtime import engine
+from onepath.summary import DOMINATES, EQUATION_DRAWS, EQUATION_POINTS, HIDDEN
+
+Array = npt.NDArray[np.float64]
+
+FAR = 4.0
+"""Standard deviations from zero to the mean beyond which an equation is written around the mean."""
+
+MUCH = 0.1
+"""Share of an increment's mean square in λ from which the diffusion is not the whole story."""
+
+NINETY = 1.6449
+"""Standard deviations from the middle to the ends of a central 90 % interval."""
+
+VERSIONED = ("onepath", "jax", "equinox", "tinygp", "numpy", "scipy", "matplotlib")
+
+
+class Rows(NamedTuple):
+    """A table: a heading for every column, if it has any, and rows of text."""
+
+    head: tuple[str, ...]
+    body: Sequence[tuple[str, ...]]
+
+
+def _per(sde: Any, root: bool = False) -> str:
+    unit = sde.trajectory_.unit
+    return f"per √{unit or 'time'}" if root else f"per {unit or 'unit of time'}"
+
+
+def times_of(sde: Any) -> str:
+    """What time is counted in."""
+    return f"{sde.trajectory_.unit}s" if sde.trajectory_.unit else "units of time"
+
+
+def _steps(sde: Any) -> str:
+    dt, unit = sde.transitions_.dt, times_of(sde)
+    shortest, middle, longest = np.quantile(dt, [0.0, 0.5, 1.0])
+    if longest - shortest <= 1e-6 * middle:
+        return f"{middle:.4g} {unit}, always the same"
+    return f"{middle:.4g} {unit} in the middle, from {shortest:.4g} to {longest:.4g}"
+
+
+def data_facts(sde: Any, about: dict[str, Any]) -> Rows:
+    """What the data were: span, step, gaps, what was left out."""
+    observed = sde.trajectory_
+    records, unit = int(observed.record.max()) + 1, times_of(sde)
+    span = f"{observed.t[-1] - observed.t[0]:.6g} {unit}" if records == 1 else f"{records} trajectories"
+    if about.get("first"):
+        span = f"{about['first']} to {about['last']}, {span}"
+    rows = [("Source", about["source"])] if about.get("source") else []
+    rows += [
+        ("State", f"{', '.join(observed.names)} ({observed.dimension} dimension{'s' * (observed.dimension > 1)})"),
+        ("Rows", f"{len(observed.t)}" + (f" in {records} trajectories" if records > 1 else "")),
+        ("Span", span),
+        ("Transitions used", str(observed.transitions)),
+        ("Step", _steps(sde)),
+        ("Missing rows", f"{observed.missing}; no transition bridges one" if observed.missing else "none"),
+        ("Recording gaps", f"{observed.gaps}, left out" if observed.gaps else "none"),
+    ]
+    for i, name in enumerate(observed.names):
+        column = sde.transitions_.x[:, i]
+        rows.append((f"Range of {name}", f"{column.min():.4g} to {column.max():.4g}, mean {column.mean():.4g}"))
+    rows += [("Read as", note) for note in about.get("notes", ())]
+    return Rows((), rows)
+
+
+def expansion_point(x: Array) -> Array:
+    """Where to expand: zero, or near the mean where that is far from zero; powers of 50 Hz tell nothing of 50.02."""
+    mean, spread = x.mean(axis=0), x.std(axis=0)
+    digits = [1 - floor(log10(width)) for width in spread]
+    near = np.asarray([round(value, figures) for value, figures in zip(mean.tolist(), digits, strict=True)])
+    return np.where(np.abs(mean) > FAR * spread, near, 0.0)
+
+
+def equations(sde: Any) -> list[str]:
+    """Drift and diffusion as polynomials, for each dimension where that is nearly all of them."""
+    x, d, names = sde.transitions_.x, sde.n_features_in_, sde.trajectory_.names
+    points = x[np.linspace(0, len(x) - 1, min(EQUATION_POINTS, len(x))).astype(int)]
+    drift, diffusion = np.reshape(sde.drift(points), (-1, d)), np.reshape(sde.diffusion(points), (-1, d, d))
+    drawn_drift, drawn_diffusion = sde.functions(points, EQUATION_DRAWS, random_state=0)
+    drawn_drift = np.reshape(drawn_drift, (EQUATION_DRAWS, -1, d))
+    drawn_diffusion = np.reshape(drawn_diffusion, (EQUATION_DRAWS, -1, d, d))
+    sides = {
+        "drift": [(drift[:, i], drawn_drift[:, :, i]) for i in range(d)],
+        "diffusion": [(diffusion[:, i, i], drawn_diffusion[:, :, i, i]) for i in range(d)],
+    }
+    centre = expansion_point(x)
+    shown = tuple(f"({name} - {c:g})" if c else name for name, c in zip(names, centre, strict=True))
+    lines = []
+    for side, parts in sides.items():
+        for name, (mean, draws) in zip(names, parts, strict=True):
+            polynomial = fit_polynomial(points - centre, mean, draws)
+            if polynomial.explained >= DOMINATES and polynomial.misfit <= HIDDEN:
+                lines.append(f"{side} of {name} = {written(polynomial, shown)}   {_per(sde, side == 'diffusion')}")
+    return lines
+
+
+def values_table(sde: Any) -> Rows:
+    """Drift and diffusion with 90 % bands along each coordinate, the others at their median."""
+    x, d = sde.transitions_.x, sde.n_features_in_
+    quantiles = (0.05, 0.25, 0.5, 0.75, 0.95)
+    head = ("at", f"drift, {_per(sde)}", "90 % band", f"diffusion, {_per(sde, root=True)}", "90 % band")
+    body = []
+    for i, name in enumerate(sde.trajectory_.names):
+        points = np.tile(np.median(x, axis=0), (len(quantiles), 1))
+        points[:, i] = np.quantile(x[:, i], quantiles)
+        drift = [np.reshape(part, (-1, d))[:, i] for part in (sde.drift(points), *sde.drift_band(points))]
+        noise = [np.reshape(part, (-1, d, d))[:, i, i] for part in (sde.diffusion(points), *sde.diffusion_band(points))]
+        for k in range(len(quantiles)):
+            f, f_low, f_high, s, s_low, s_high = (part[k] for part in drift + noise)
+            cells = (f"{f:.3g}", f"{f_low:.3g} to {f_high:.3g}", f"{s:.3g}", f"{s_low:.3g} to {s_high:.3g}")
+            body.append((f"{name} = {points[k, i]:.4g}", *cells))
+    return Rows(head, body)
+
+
+@engine
+def _learned_names(posterior: Any) -> tuple[str, ...]:
+    graph = jax.tree.map(jnp.asarray, posterior.graph)
+    return parameter_names(graph.parameters, posterior.which)
+
+
+def _intervals(sde: Any) -> dict[str, tuple[float, float]]:
+    """90 % intervals of the learned parameters, from the spread of what the posterior averages over."""
+    posterior = sde.posterior_
+    mass, logarithms = np.asarray(posterior.mass), np.asarray(posterior.members.logarithms)
+    if len(mass) == 1:
+        return {}
+    names = _learned_names(posterior)
+    mean = mass @ logarithms
+    reach = NINETY * np.sqrt(mass @ np.square(logarithms - mean))
+    return dict(zip(names, zip(np.exp(mean - reach), np.exp(mean + reach), strict=True), strict=True))
+
+
+def _unexplained(sde: Any) -> float:
+    """λ as a share of an increment's mean square."""
+    return float(np.max(sde.noise_ / np.mean(np.square(sde.transitions_.y), axis=0)))
+
+
+def caution(sde: Any) -> str | None:
+    """What a reader must know before trusting the diffusion."""
+    share = _unexplained(sde)
+    if share < MUCH:
+        return None
+    return (
+        f"{share:.0%} of the mean square of an increment does not grow with the length of a step, and is not in the "
+        "diffusion shown: this is what measurement noise, rounding, or steps of unequal activity (such as weekends) do."
+    )
+
+
+def parameters_in_words(sde: Any) -> list[str]:
+    """Learned parameters as sentences, in the data's units."""
+    said, intervals, names = [], _intervals(sde), sde.trajectory_.names
+    for role, kernel in (("drift", sde.drift_kernel), ("diffusion", sde.diffusion_kernel)):
+        lengths = [name for name in sde.parameters_ if name.startswith(f"{role}.matern.scale")]
+        if kernel is not None or not lengths:
+            continue
+        found = [(sde.parameters_[name], *intervals.get(name, (np.nan, np.nan))) for name in lengths]
+        each = np.median(np.reshape(found, (-1, len(names), 3)), axis=0) * sde.units_.scale[:, None]
+        parts = [
+            f"{length:.3g} in {name}" + (f" (90 % interval {low:.3g} to {high:.3g})" if low == low else " (held fixed)")
+            for name, (length, low, high) in zip(names, each, strict=True)
+        ]
+        said.append(f"The smooth part of the {role} bends over about {' and '.join(parts)}.")
+    said.append(f"The law of a step leaves {_unexplained(sde):.2g} of an increment's mean square unexplained (λ).")
+    if intervals:
+        members = len(sde.posterior_.mass)
+        said.append(f"Bands average over {members} sets of parameters, weighted by how probable the data make them.")
+    else:
+        said.append("The parameters were held fixed; bands do not include what is not known about them.")
+    return said
+
+
+def parameter_table(sde: Any) -> Rows:
+    """Every parameter as the model has it, with the spread of its posterior where that is known."""
+    spread = {name: f"{low:.3g} to {high:.3g}" for name, (low, high) in _intervals(sde).items()}
+    body = [(name, f"{value:.4g}", spread.get(name, "held fixed")) for name, value in sde.parameters_.items()]
+    return Rows(("parameter", "value", "90 % interval"), body)
+
+
+def model_facts(sde: Any) -> Rows:
+    """Which model, how it was completed, and how well."""
+    rows = [
+        ("Equation", "dX = f(X) dt + σ(X) dW"),
+        ("Diffusion matrix", f"{sde.noise}, {sde.link} link"),
+        ("Law of a step", str(sde.transition)),
+        ("Completion", f"{sde.outcome_}, by {sde.solver}; J = {sde.loss_:.6g}"),
+        ("Log evidence", f"{sde.evidence_:.6g}, by Laplace's approximation"),
+    ]
+    if sde.learning_ is not None:
+        rows.append(("Learning", f"by {sde.learn}: {sde.learning_.outcome} ({sde.learning_.evaluations} evaluations)"))
+    else:
+        rows.append(("Learning", "none: kernels used as given"))
+    return Rows((), rows)
+
+
+def origin(about: dict[str, Any]) -> Rows:
+    """The exact command and the versions that made this."""
+    rows = [("Command", about["command"])] if about.get("command") else []
+    versions = []
+    for name in VERSIONED:
+        try:
+            versions.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue
+    rows.append(("Versions", ", ".join([*versions, f"Python {platform.python_version()}"])))
+    rows.append(("Platform", f"{platform.system()} {platform.machine()}"))
+    return Rows((), rows)

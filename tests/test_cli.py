@@ -1,0 +1,223 @@
+"""The command: what it takes and writes, its exit codes, and that it starts without the numerics."""
+
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from tinygp import kernels
+from typer.testing import CliRunner
+
+import onepath
+from onepath.cli import app
+from onepath.cli.kernels import kernel_by_name
+from onepath.files import Chosen, choose_columns, read_table
+from onepath.processes import PROCESSES
+from onepath.sde import SDE
+from onepath.transitions import Transitions
+
+DEMO = import_module("onepath.cli.demo")
+
+
+def run(*words):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exception is None or isinstance(result.exception, SystemExit), repr(result.exception)
+    return result
+
+
+@pytest.fixture(scope="module")
+def series(tmp_path_factory):
+    """A table of one trajectory."""
+    process = PROCESSES["double_well_multiplicative"]
+    path = tmp_path_factory.mktemp("data") / "series.csv"
+    x = process.simulate(500, random_state=1)[0, :, 0]
+    pd.DataFrame({"t_s": process.dt * np.arange(501), "height": x}).to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def fitted(series):
+    """What `onepath fit --json` says and writes."""
+    folder = series.parent
+    files = ("--model", folder / "m.onepath", "--report", folder / "r.html")
+    result = run("fit", series, *files, "--learn", "none", "--json")
+    assert result.exit_code == 0, result.stderr
+    return folder, json.loads(result.stdout)
+
+
+def test_fit_learns_what_the_estimator_learns(fitted, series):
+    folder, facts = fitted
+    table = pd.read_csv(series)
+    sde = SDE(learn=None).fit(table["height"].to_numpy(), t=table["t_s"].to_numpy(), unit="second")
+    assert facts["names"] == ["height"]
+    assert facts["unit"] == "second"
+    assert facts["transitions"] == 500
+    assert facts["drift"]["mean"] == sde.drift(facts["points"]).tolist()
+    assert facts["diffusion"]["band_90"] == [part.tolist() for part in sde.diffusion_band(facts["points"])]
+    assert [Path(path).name for path in facts["written"]] == ["m.onepath", "r.html"]
+    assert onepath.load(folder / "m.onepath").evidence_ == facts["log_evidence"]
+
+
+def test_info_says_where_a_model_came_from(fitted):
+    folder, facts = fitted
+    said = json.loads(run("info", folder / "m.onepath", "--json").stdout)
+    assert said["data"]["source"].endswith("series.csv")
+    assert said["log_evidence"] == facts["log_evidence"]
+    shown = run("info", folder / "m.onepath")
+    assert shown.exit_code == 0
+    assert "Equation" in shown.stdout
+    assert "series.csv" in shown.stdout
+
+
+def test_existing_files_are_kept(fitted):
+    folder, _ = fitted
+    before = (folder / "r.html").read_bytes()
+    kept = run("report", folder / "m.onepath", "--out", folder / "r.html")
+    assert kept.exit_code == 2
+    assert "--force" in kept.stderr
+    assert (folder / "r.html").read_bytes() == before
+    assert run("fit", folder / "series.csv", "--model", folder / "m.onepath").exit_code == 2
+    assert run("report", folder / "m.onepath", "--out", folder / "r.html", "--force").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "reason"),
+    [
+        (b"", (), "is empty"),
+        (b"t,x\n1,2\n", (), "one row only"),
+        (b"t,x\n" + b"\n".join(b"%d,1" % i for i in range(30)), (), "constant"),
+        (b"t,x\n" + b"\n".join(b"%d,%d" % (i, i % 3) for i in range(6)), (), "too few"),
+        (b"t,x\n" + b"\n".join(b"%d,%d" % (i, i % 3) for i in range(30)), ("--value", "y"), "no column 'y'"),
+        (b"t,x\n" + b"\n".join(b"%d,%d" % (i, i % 3) for i in range(30)), ("--noise", "pink"), "'pink' is not known"),
+        (b"t,x\n" + b"\n".join(b"%d,%d" % (i, i % 3) for i in range(30)), ("--drift", "exec('1')"), "no kernel 'exec'"),
+        (b"x\n" + b"\n".join(b"%d" % (i % 3) for i in range(30)), ("--dt", "-1"), "dt > 0"),
+        (b"x,H\xf6he\n1,2\n", (), "--encoding"),
+    ],
+)
+def test_bad_input_ends_with_2_and_writes_nothing(tmp_path, content, options, reason):
+    data = tmp_path / "data.csv"
+    data.write_bytes(content)
+    result = run("fit", data, "--model", tmp_path / "m.onepath", "--report", tmp_path / "r.html", *options)
+    assert result.exit_code == 2
+    assert reason in re.sub(r"\s+", " ", result.stderr)
+    assert "Traceback" not in result.stderr
+    assert list(tmp_path.iterdir()) == [data]
+
+
+def test_a_failure_ends_with_1(monkeypatch, series):
+    def fails(*_, **__):
+        raise RuntimeError("no finite loss was found")
+
+    monkeypatch.setattr(SDE, "fit", fails)
+    result = run("fit", series, "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout) == {"error": "RuntimeError: no finite loss was found", "kind": "failed"}
+
+
+def test_models_that_are_none(tmp_path):
+    (tmp_path / "x.onepath").write_text("hello")
+    for path, reason in (
+        (tmp_path / "x.onepath", "no model file"),
+        (tmp_path, "folder"),
+        (tmp_path / "y", "not exist"),
+    ):
+        result = run("info", path)
+        assert result.exit_code == 2
+        assert reason in re.sub(r"\s+", " ", result.stderr)
+
+
+@pytest.mark.parametrize("command", ["fit", "simulate", "forecast", "report", "info", "demo"])
+def test_every_command_helps_with_an_example(command):
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert f"onepath {command}" in result.stdout
+
+
+def test_the_command_starts_without_the_numerics():
+    script = "import sys, onepath.cli; print([name for name in ('jax', 'pandas', 'matplotlib') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_kernels_by_name():
+    rng = np.random.default_rng(0)
+    moved = Transitions(2 * rng.standard_normal((100, 1)), rng.standard_normal((100, 1)), np.full(100, 0.25))
+    assert kernel_by_name("default", "drift", moved) is None
+    given = kernel_by_name("4*Matern52(0.5) + linear()", "drift", moved)
+    wanted = 4.0 * kernels.Matern52(0.5) + kernels.DotProduct()
+    x = np.linspace(-1, 1, 5)[:, None]
+    np.testing.assert_allclose(given(x, x), wanted(x, x))
+    sized = kernel_by_name("rbf", "drift", moved)
+    noise = np.mean(np.square(moved.y)) / 0.25
+    np.testing.assert_allclose(np.diag(sized(x, x)), (noise / (2 * np.std(moved.x))) ** 2, rtol=1e-6)
+    for text in ("Matern52(", "Nothing()", "Matern52('x')", "__import__('os')", "Matern52(1, 2, 3, 4)", "a.b"):
+        with pytest.raises(ValueError, match=r"(?i)kernel"):
+            kernel_by_name(text, "drift", moved)
+
+
+def test_the_treasury_series_is_whole():
+    source = Path(onepath.__file__).parent / "examples" / "treasury_bill.csv"
+    seen = choose_columns(read_table(source).frame, Chosen())
+    assert np.array_equal(seen.t, pd.date_range("1955-01-01", "1999-12-01", freq="MS"))
+    assert seen.x["rate"].between(0.8, 16.5).all()
+    # the peak, the trough and the last value, as the Federal Reserve has them
+    assert seen.x["rate"].max() == seen.x["rate"][seen.t == "1981-05-01"].item() == 16.3
+    assert seen.x["rate"].min() == seen.x["rate"][seen.t == "1958-06-01"].item() == 0.83
+    assert seen.x["rate"].iloc[-1] == 5.2
+
+
+class Headings(HTMLParser):
+    text = ""
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_demo_needs_no_file(tmp_path, monkeypatch):
+    def quickly(seen, gap, *_, **__):
+        return SDE(learn=None, progress=False).fit(**seen.arguments, gap=gap)
+
+    monkeypatch.setattr(DEMO, "learned", quickly)
+    monkeypatch.setattr(DEMO, "STEPS", 500)
+    result = run("demo", "--folder", tmp_path / "out")
+    assert result.exit_code == 0, result.stderr
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "double_well.html",
+        "treasury_bill.html",
+        "treasury_bill.onepath",
+    ]
+    page = Headings()
+    page.feed((tmp_path / "out" / "double_well.html").read_text())
+    assert "truth" in page.text
+    assert run("demo", "--folder", tmp_path / "out").exit_code == 2
+
+
+@pytest.mark.skipif(not hasattr(SDE, "simulate"), reason="no simulation yet")
+def test_simulated_paths(fitted):
+    folder, _ = fitted
+    result = run("simulate", folder / "m.onepath", "--steps", 20, "--paths", 3, "--out", folder / "paths.csv")
+    assert result.exit_code == 0, result.stderr
+    drawn = pd.read_csv(folder / "paths.csv")
+    assert list(drawn.columns) == ["path", "t", "height"]
+    assert len(drawn) == 3 * 21
+    assert (drawn["height"][drawn["t"] == 0] == pd.read_csv(folder / "series.csv")["height"].iloc[-1]).all()
+    again = run("simulate", folder / "m.onepath", "--steps", 20, "--paths", 3)
+    assert again.stdout == (folder / "paths.csv").read_text()
+
+
+@pytest.mark.skipif(not hasattr(SDE, "forecast"), reason="no forecasts yet")
+def test_forecasts(fitted):
+    folder, _ = fitted
+    result = run("forecast", folder / "m.onepath", "--steps", 20, "--paths", 100, "--json")
+    assert result.exit_code == 0, result.stderr
+    fan = json.loads(result.stdout)
+    quantiles = np.asarray(fan["quantiles"])
+    assert quantiles.shape == (5, 21, 1)
+    assert (np.diff(quantiles, axis=0) >= 0).all()
+    assert run("forecast", folder / "m.onepath", "--level", 2).exit_code == 2

@@ -1,0 +1,204 @@
+"""Diagnosis: right models are called right, and planted faults are named, first with simple laws, then with fits."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from onepath import SDE
+from onepath.diagnose import Diagnosis, diagnosis_of, law_answers, whitened
+from onepath.diagnose.memory import predictions
+from onepath.diagnose.question import Answer, holm
+from onepath.diagnose.steps import every_second_point, jacobian_radii
+from onepath.processes import PROCESSES
+from onepath.transitions import Transitions
+
+STEPS, DT, RATE = 2000, 0.05, 1.0
+
+
+def ornstein_uhlenbeck(rng, steps=STEPS, dt=DT, level=0.0):
+    """Exact transitions of dX = -(X - level) dt + √2 dW; `level` may be an array over time."""
+    decay, x, levels = np.exp(-RATE * dt), np.zeros(steps + 1), np.broadcast_to(level, steps)
+    noise = np.sqrt(1 - decay**2) * rng.standard_normal(steps)
+    for k in range(steps):
+        x[k + 1] = levels[k] + decay * (x[k] - levels[k]) + noise[k]
+    return x[:, None]
+
+
+def regression(path, dt=DT):
+    """Residuals under the law of a linear regression: any law will do for the tests."""
+    x, y = path[:-1], np.diff(path, axis=0)
+    slope, intercept = np.polyfit(x[:, 0], y[:, 0], 1)
+    variance = np.mean(np.square(y - slope * x - intercept))
+
+    def law(at, _):
+        return slope * at + intercept, np.full((len(at), 1, 1), variance)
+
+    return whitened(Transitions(x, y, np.full(len(x), dt)), np.arange(len(x)), law)
+
+
+def faults(path, dt=DT):
+    return diagnosis_of(law_answers(regression(path, dt))).faults
+
+
+def underdamped(rng, steps=STEPS, dt=DT):
+    """Position of a damped oscillator with noise, by short steps."""
+    x, v, path, h = 0.0, 0.0, [0.0], dt / 10
+    for _ in range(steps):
+        for noise in rng.standard_normal(10):
+            x, v = x + v * h, v - (v + x) * h + np.sqrt(h) * noise
+        path.append(x)
+    return np.array(path)[:, None]
+
+
+def planted(fault, rng):
+    if fault == "hidden velocity":
+        return underdamped(rng)
+    time = DT * np.arange(STEPS)
+    if fault == "season":
+        return ornstein_uhlenbeck(rng, level=2 * np.cos(2 * np.pi * time / 5))
+    if fault == "drift over time":
+        return ornstein_uhlenbeck(rng, level=np.where(time < time[-1] / 2, -1.0, 1.0))
+    path = ornstein_uhlenbeck(rng)
+    size = np.std(np.diff(path, axis=0))
+    if fault == "measurement noise":
+        return path + 0.5 * size * rng.standard_normal(path.shape)
+    if fault == "jumps":
+        jumps = 6 * size * rng.choice([-1, 1], path.shape) * (rng.uniform(size=path.shape) < 0.01)
+        for k in range(STEPS):  # each decays as the process does
+            path[k + 1 :, 0] += jumps[k, 0] * np.exp(-DT * np.arange(STEPS - k))
+        return path
+    x, y = path[:-1], np.diff(path, axis=0)
+    late = np.arange(STEPS)[:, None] > STEPS / 2
+    steps = np.where(late, 1.5, 1.0) * (y + RATE * DT * x)
+    out = np.zeros_like(path)
+    for k in range(STEPS):
+        out[k + 1] = out[k] - RATE * DT * out[k] + steps[k]
+    return out
+
+
+def test_right_models_are_rarely_called_wrong(table):
+    alarms = [
+        faults(ornstein_uhlenbeck(np.random.default_rng(seed), steps)) for seed in range(60) for steps in (300, 2000)
+    ]
+    share = np.mean([bool(found) for found in alarms])
+    table(f"alarms on a right model: {share:.1%} of {len(alarms)}")
+    assert share <= 0.1
+
+
+@pytest.mark.parametrize(
+    "fault", ["measurement noise", "jumps", "hidden velocity", "season", "drift over time", "noise over time"]
+)
+def test_planted_faults_are_named_first(fault, table):
+    found = [faults(planted(fault, np.random.default_rng(seed))) for seed in range(10)]
+    flagged, first = np.mean([fault in each for each in found]), np.mean([each[:1] == (fault,) for each in found])
+    table(f"{fault}: flagged in {flagged:.0%}, named first in {first:.0%} of ten records of {STEPS} steps")
+    assert flagged >= 0.8
+    assert first >= 0.6
+
+
+def test_noise_that_depends_on_the_state_is_no_fault():
+    """Residuals are whitened by the law: under the true one of a multiplicative process, nothing is flagged."""
+    process = PROCESSES["quadratic_noise"]
+    path = process.simulate(2000, random_state=0)[0]
+    x, y = path[:-1], np.diff(path, axis=0)
+
+    def law(at, dt):
+        return process.drift(at) * dt[:, None], np.square(process.diffusion(at)) * dt[:, None, None]
+
+    found = diagnosis_of(law_answers(whitened(Transitions(x, y, np.full(2000, 0.01)), np.arange(2000), law)))
+    assert found.faults == ()
+    assert found.verdict.startswith("The model fits")
+
+
+def test_predictions_over_several_steps_have_the_closed_forms_spread():
+    """Composed of single steps, exact for a linear law: the error of four steps has variance 1 - e^(-8 dt)."""
+    path = ornstein_uhlenbeck(np.random.default_rng(0), 4000, 0.3)
+    decay, x, y = np.exp(-0.3), path[:-1], np.diff(path, axis=0)
+
+    def law(at, _):
+        return (decay - 1) * at, np.full((len(at), 1, 1), 1 - decay**2)
+
+    residuals = whitened(Transitions(x, y, np.full(4000, 0.3)), np.arange(4000), law)
+    w, one = predictions(residuals, 4)
+    begin = np.arange(0, 4000, 4)[: len(w)]
+    exact = (path[begin + 4] - decay**4 * path[begin]) / np.sqrt(1 - decay**8)
+    np.testing.assert_allclose(w, exact, atol=1e-8)
+    np.testing.assert_array_equal(one, residuals.z[begin])
+
+
+def test_nothing_is_compared_across_gaps():
+    path = ornstein_uhlenbeck(np.random.default_rng(0))
+    residuals = regression(path)
+    row = np.concatenate([np.arange(1000), 1001 + np.arange(1000)])
+    early, late = residuals._replace(row=row).apart(2)
+    assert 998 not in early
+    assert 999 not in early
+    assert len(early) == 2000 - 4
+    np.testing.assert_array_equal(late, early + 2)
+
+
+def test_steps_that_never_follow_each_other_say_nothing_of_memory():
+    residuals = regression(ornstein_uhlenbeck(np.random.default_rng(0)))
+    apart = residuals._replace(row=2 * np.arange(STEPS))
+    answers = {answer.name: answer for answer in law_answers(apart)}
+    assert answers["markov"].log_p is None
+    assert answers["measurement noise"].statistic == answers["hidden velocity"].statistic == 0.0
+    assert np.isnan(every_second_point(apart))
+    assert diagnosis_of(list(answers.values())).faults == ()
+
+
+def test_every_second_point_sees_a_long_step():
+    """σ² at twice the step is (1 + e^(-2 dt)) / 2 of that at once the step."""
+    long = regression(ornstein_uhlenbeck(np.random.default_rng(1), 20_000, 0.5), 0.5)
+    assert every_second_point(long) == pytest.approx((1 + np.exp(-1.0)) / 2, rel=0.03)
+    short = regression(ornstein_uhlenbeck(np.random.default_rng(1), 20_000, 0.01), 0.01)
+    assert every_second_point(short) == pytest.approx(1.0, rel=0.03)
+
+
+def test_holm_corrects_as_defined():
+    p = np.array([0.01, 0.04, 0.03, 0.005])
+    np.testing.assert_allclose(holm([*np.log(p), None])[:4], [0.03, 0.06, 0.06, 0.02])
+    assert np.isnan(holm([*np.log(p), None])[4])
+    assert holm([-5000.0, -1.0])[0] == 0.0
+
+
+def test_specific_faults_come_before_vague_ones_and_small_effects_do_not_count():
+    def answer(name, log_p, matters=True, specific=True):
+        return Answer(name, 1.0, log_p, matters, f"{name} is fine.", f"{name} is wrong.", specific)
+
+    found = diagnosis_of([answer("a", -900.0, specific=False), answer("b", -20.0), answer("c", -50.0, matters=False)])
+    assert found.faults == ("b", "a")
+    assert found.verdict == "b is wrong. Also flagged: a."
+    assert [question.flagged for question in found.questions] == [True, True, False]
+    assert "✗ b" in str(found)
+
+
+@pytest.fixture(scope="module")
+def fits():
+    """A right model, and one at a step that is too long."""
+    rng = np.random.default_rng(4)
+    good, long = ornstein_uhlenbeck(rng, 500, 0.02), ornstein_uhlenbeck(rng, 500, 0.5)
+    return SDE(learn=None).fit(good, dt=0.02), SDE(learn=None).fit(long, dt=0.5)
+
+
+def test_a_fit_of_good_data_is_called_right(fits):
+    found = fits[0].diagnose()
+    assert isinstance(found, Diagnosis)
+    assert found.faults == ()
+    names = [question.name for question in found.questions]
+    assert len(names) == len(set(names)) == 10
+    assert all(question.verdict and not question.flagged for question in found.questions)
+    assert "known from the data" in found.questions[-1].verdict
+
+
+def test_a_step_that_is_too_long_is_named(fits):
+    found = fits[1].diagnose()
+    assert found.faults[0] == "step size"
+    assert found.verdict.startswith("The step is too long for the euler law")
+
+
+def test_the_drifts_slope_is_that_of_a_line(fits):
+    """A linear fit's |f'|: the regression's, near (1 - e^(-dt)) / dt."""
+    x = fits[1].trajectory_.x[:, 0]
+    slope = stats.linregress(x[:-1], np.diff(x)).slope / 0.5
+    assert jacobian_radii(fits[1]).mean() == pytest.approx(-slope, rel=0.1)
