@@ -178,7 +178,7 @@ def fits():
     """A right model, and one at a step that is too long."""
     rng = np.random.default_rng(4)
     good, long = ornstein_uhlenbeck(rng, 500, 0.02), ornstein_uhlenbeck(rng, 500, 0.5)
-    return SDE(learn=None).fit(good, dt=0.02), SDE(learn=None).fit(long, dt=0.5)
+    return SDE(learn=None, transition="euler").fit(good, dt=0.02), SDE(learn=None, transition="euler").fit(long, dt=0.5)
 
 
 def test_a_fit_of_good_data_is_called_right(fits):

@@ -90,7 +90,7 @@ def test_points_in_one_dimension_have_three_forms(fitted):
     [
         ("noise", "banded", ValueError, "noise='banded' is not known. Choose one of 'diagonal', 'isotropic', 'full'"),
         ("link", "square", ValueError, "link='square' is not known. Choose one of 'softplus'"),
-        ("transition", "milstein", ValueError, "transition='milstein' is not known. Choose one of 'auto', 'euler', 'linearised'"),
+        ("transition", "milstein", ValueError, "transition='milstein' is not known. Choose one of 'auto', 'euler'"),
         ("solver", "adam", ValueError, "solver='adam' is not known. Choose one of 'fisher'"),
         ("learn", "luck", ValueError, "learn='luck' is not known"),
         ("noise_variance", -1.0, ValueError, "noise_variance=-1.0 cannot be used"),

@@ -8,8 +8,8 @@ from scipy import stats
 from onepath.diagnose.question import Answer, Floats
 from onepath.diagnose.residuals import Residuals
 
-STIFF = {"euler": 0.1}
-"""Largest |f'| Δt that a law can do with; 1 for laws that know how the drift bends."""
+STIFF = {"euler": 0.1, "linearised": 0.3}
+"""Largest |f'| Δt that a law can do with."""
 
 POINTS, DRAWS, APART = 64, 200, 0.1
 SIGMA = 0.6827
@@ -20,7 +20,7 @@ is larger; and a diffusion whose standard deviation is below this share of itsel
 
 def ask_step(sde: Any, residuals: Residuals) -> Answer:
     """Mean spectral radius of the drift's Jacobian times Δt, from posterior draws; and every second point."""
-    limit = STIFF.get(sde.transition, 1.0)
+    limit = STIFF[sde.transition_]
     stiffness = jacobian_radii(sde) * float(np.median(residuals.transitions.dt))
     mean, deviation = float(stiffness.mean()), float(max(stiffness.std(), 1e-3))
     ratio = every_second_point(residuals)
@@ -33,7 +33,7 @@ def ask_step(sde: Any, residuals: Residuals) -> Answer:
         float(stats.norm.logsf((mean - limit) / deviation)),
         mean > limit,
         f"The step is short enough: |f'| Δt is {mean:.2g} on average; {second}.",
-        f"The step is too long for the {sde.transition} law: |f'| Δt is {mean:.2g} on average, more than {limit:g}; "
+        f"The step is too long for the {sde.transition_} law: |f'| Δt is {mean:.2g} on average, more than {limit:g}; "
         f"{second}. Drift and diffusion are both underestimated; use data with shorter steps.",
         specific=True,
     )

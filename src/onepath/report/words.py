@@ -197,7 +197,7 @@ def model_facts(sde: Any) -> Rows:
     rows = [
         ("Equation", "dX = f(X) dt + σ(X) dW"),
         ("Diffusion matrix", f"{sde.noise}, {sde.link} link"),
-        ("Law of a step", str(sde.transition)),
+        ("Law of a step", str(sde.transition_)),
         ("Completion", f"{sde.outcome_}, by {sde.solver}; J = {sde.loss_:.6g}"),
         ("Log evidence", f"{sde.evidence_:.6g}, by Laplace's approximation"),
     ]
