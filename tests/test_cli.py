@@ -211,7 +211,6 @@ def test_simulated_paths(fitted):
     assert again.stdout == (folder / "paths.csv").read_text()
 
 
-@pytest.mark.skipif(not hasattr(SDE, "forecast"), reason="no forecasts yet")
 def test_forecasts(fitted):
     folder, _ = fitted
     result = run("forecast", folder / "m.onepath", "--steps", 20, "--paths", 100, "--json")

@@ -152,7 +152,9 @@ def _standardised_paths(
                 weights = _drawn_weights(posterior, s, noise)
             block, gone = _walk_far(posterior, s, weights, dt, u[padded, 0], normals[padded], box)
             u[rows, 1:], exploded[rows] = block[: len(rows)], gone[: len(rows)]
-    return units.location + units.scale * u, exploded
+    x = units.location + units.scale * u
+    x[:, 0] = starts
+    return x, exploded
 
 
 def _walk_far(

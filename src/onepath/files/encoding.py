@@ -22,6 +22,7 @@ import onepath.graph
 import onepath.kernels
 import onepath.learning.optimisers
 import onepath.posterior
+import onepath.stiffness
 import onepath.trajectory
 import onepath.transitions
 from onepath.transition import LAWS
@@ -51,6 +52,7 @@ def known_classes() -> dict[str, type]:
         onepath.transitions.Units,
         onepath.transitions.Transitions,
         onepath.learning.optimisers.Found,
+        onepath.stiffness.Stiffness,
     ]
     classes = [found for home in (*homes, *engine) for found in _modules_of(home)] + plain
     return {_name(cls): cls for cls in classes}

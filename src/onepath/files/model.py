@@ -143,5 +143,5 @@ def _check(sde: Any) -> None:
     points = jax.ShapeDtypeStruct((4, d), np.float64)
     mean, covariance = jax.eval_shape(lambda posterior, u: posterior.moments(u), sde.posterior_, points)
     functions = d + sde.posterior_.graph.unit.shape[0]
-    if (mean.shape, covariance.shape) != ((4, functions), (4, functions, functions)):
+    if (mean.shape, covariance.shape) != ((4, functions, 1), (4, functions, functions)):
         raise Damaged(f"the posterior's shapes do not fit together: {mean.shape}, {covariance.shape}")
