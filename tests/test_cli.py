@@ -198,7 +198,6 @@ def test_demo_needs_no_file(tmp_path, monkeypatch):
     assert run("demo", "--folder", tmp_path / "out").exit_code == 2
 
 
-@pytest.mark.skipif(not hasattr(SDE, "simulate"), reason="no simulation yet")
 def test_simulated_paths(fitted):
     folder, _ = fitted
     result = run("simulate", folder / "m.onepath", "--steps", 20, "--paths", 3, "--out", folder / "paths.csv")

@@ -108,14 +108,6 @@ def test_the_page_says_what_it_must(pages, request, which):
     assert text.count("90 % band") >= 2
 
 
-def test_without_forecast_and_diagnosis_their_sections_are_left_out(line):
-    if hasattr(type(line), "forecast"):
-        pytest.skip("models have both")
-    text = " ".join(Reader(report_page(line)).text)
-    assert "Is this model right?" not in text
-    assert "Forecast" not in text
-
-
 def test_every_figure_by_itself_and_none_that_a_model_lacks(line, plane):
     for sde in (stand_in(line), stand_in(plane)):
         for name in figures_of(sde):

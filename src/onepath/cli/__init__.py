@@ -3,7 +3,6 @@
 import gc
 from importlib import import_module
 from importlib.metadata import version
-from importlib.util import find_spec
 from typing import Annotated
 
 import typer
@@ -50,9 +49,8 @@ def paper(context: typer.Context) -> None:
     typer.main.get_command(alone).main(args=context.args, prog_name="onepath paper")
 
 
-if find_spec("onepath.paper") is not None:
-    through = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-    app.command(context_settings=through)(paper)
+through = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+app.command(context_settings=through)(paper)
 
 
 def main() -> None:

@@ -37,11 +37,6 @@ def _written(frame: Any, out: Path | None, force: bool) -> None:
         note(f"wrote {write_atomically(out, text.encode(), force=force)}")
 
 
-def _able(sde: Any, what: str) -> None:
-    if not hasattr(sde, what):
-        raise RuntimeError(f"this version of onepath cannot {what}")
-
-
 def simulate(
     model: ModelFile,
     steps: Steps = 500,
@@ -66,7 +61,6 @@ def simulate(
 
             check_free(out, force=force)
         sde, _ = opened(model)
-        _able(sde, "simulate")
         d = sde.n_features_in_
         if start is not None and len(start) != d:
             raise ValueError(f"--start was given {len(start)} times, and the state has {d} dimensions")
@@ -108,7 +102,6 @@ def forecast(
 
             check_free(out, force=force)
         sde, _ = opened(model)
-        _able(sde, "forecast")
         fan = sde.forecast(steps, paths=paths, random_state=seed)
         quantiles = np.asarray(fan.quantiles(levels))
         names = sde.trajectory_.names

@@ -28,8 +28,7 @@ BY_DIMENSION = {1: ("potential", "density"), 2: ("field", "ellipses", "maps")}
 
 def figures_of(sde: Any) -> list[str]:
     """Names of the figures that this model has."""
-    names = ["trajectory", "drift", "diffusion", *BY_DIMENSION.get(sde.n_features_in_, ())]
-    return names + (["forecast"] if hasattr(sde, "forecast") else [])
+    return ["trajectory", "drift", "diffusion", *BY_DIMENSION.get(sde.n_features_in_, ()), "forecast"]
 
 
 def size_of(name: str, dimension: int) -> tuple[float, float]:

@@ -55,7 +55,7 @@ def report_page(sde: Any, *, title: str | None = None, truth: Any = None, **abou
         f"A stochastic differential equation dX = f(X) dt + σ(X) dW, learned from {sde.trajectory_.transitions} "
         f"observed steps. Rates are per {per}; bands hold 90 % of the posterior probability."
     )
-    diagnosis = sde.diagnose() if hasattr(sde, "diagnose") else None
+    diagnosis = sde.diagnose()
     sections = [
         section("data", "The data", draw("trajectory"), table(words.data_facts(sde, about))),
         section("equation", "The learned equation", *_equation(sde, about)),
@@ -110,8 +110,6 @@ def _geometry(sde: Any, draw: Numbered) -> list[tuple[str, str, str]]:
 
 
 def _forecast(sde: Any, draw: Numbered) -> list[tuple[str, str, str]]:
-    if not hasattr(sde, "forecast"):
-        return []
     fan = forecast_of(sde)
     last = fan.quantiles([0.05, 0.5, 0.95])[:, -1]
     ahead = f"{fan.t[-1] - fan.t[0]:.4g} {words.times_of(sde)}"
@@ -123,8 +121,6 @@ def _forecast(sde: Any, draw: Numbered) -> list[tuple[str, str, str]]:
 
 
 def _diagnostics(diagnosis: Any) -> list[tuple[str, str, str]]:
-    if diagnosis is None:
-        return []
     asked = diagnosis.questions
     body = [(_marked(item), item.verdict, _number(item.statistic), _probability(item.p_value)) for item in asked]
     shown = table(words.Rows(("question", "answer", "statistic", "p"), body), kind="answers")
@@ -133,8 +129,6 @@ def _diagnostics(diagnosis: Any) -> list[tuple[str, str, str]]:
 
 def _verdict(diagnosis: Any) -> str:
     """Whether to believe the rest, before the rest."""
-    if diagnosis is None:
-        return ""
     kind = "verdict flagged" if any(question.flagged for question in diagnosis.questions) else "verdict"
     return f'<p class="{kind}">{escape(diagnosis.verdict)}</p>'
 
