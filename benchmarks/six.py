@@ -58,7 +58,8 @@ def bayesian_optimisation(case):
 
     def settings(drift, diffusion):
         priors = [amplitude * kernels.Matern52(length) for amplitude, length in (drift, diffusion)]
-        return {"drift": priors[0], "diffusion": priors[1], "link": "identity", "noise_variance": LAMBDA}
+        paper = {"link": "identity", "transition": "euler", "noise_variance": LAMBDA}
+        return {"drift": priors[0], "diffusion": priors[1], **paper}
 
     start = settings((1.0, scale), (1.0, scale))
     model = SDE(**start, learn="bayesopt", fixed=("noise",), random_state=0, progress=False)

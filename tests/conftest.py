@@ -71,7 +71,8 @@ def line():
     from onepath.sde import SDE
 
     process = PROCESSES["double_well_multiplicative"]
-    return SDE(progress=False).fit(process.simulate(500, random_state=1)[0], dt=process.dt, unit="second")
+    model = SDE(transition="euler", progress=False)
+    return model.fit(process.simulate(500, random_state=1)[0], dt=process.dt, unit="second")
 
 
 @pytest.fixture(scope="session")
@@ -82,4 +83,4 @@ def plane():
 
     process = PROCESSES["van_der_pol"]
     path = process.simulate(500, random_state=1)[0]
-    return SDE(noise="full", learn=None, cells=64, tolerance=1e-2).fit(path, dt=process.dt)
+    return SDE(noise="full", learn=None, transition="euler", cells=64, tolerance=1e-2).fit(path, dt=process.dt)

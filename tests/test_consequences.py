@@ -130,7 +130,9 @@ def test_a_fitted_double_well_has_its_wells(well, table):
 
 def test_above_one_dimension_there_are_modes():
     process = PROCESSES["spiral"]
-    model = SDE(**CONSTANT, noise="full", learn=None).fit(process.simulate(500, random_state=0)[0], dt=process.dt)
+    model = SDE(**CONSTANT, noise="full", learn=None, transition="euler").fit(
+        process.simulate(500, random_state=0)[0], dt=process.dt
+    )
     found = model.consequences(draws=100)
     (mode,) = found.modes
     assert mode.period.lower < np.pi < mode.period.upper

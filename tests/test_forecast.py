@@ -26,7 +26,7 @@ def x():
 
 @pytest.fixture(scope="module")
 def fitted(x):
-    return SDE(progress=False).fit(x, dt=0.01)
+    return SDE(transition="euler", progress=False).fit(x, dt=0.01)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,9 @@ def plain(x):
 @pytest.fixture(scope="module")
 def growing():
     """A fit of a path that grows without bound."""
-    return SDE(**LINEAR, learn=None).fit(np.exp(np.linspace(0, 5, 301)) + np.sin(np.arange(301)), dt=0.01)
+    return SDE(**LINEAR, learn=None, transition="euler").fit(
+        np.exp(np.linspace(0, 5, 301)) + np.sin(np.arange(301)), dt=0.01
+    )
 
 
 def end_points(drift, diffusion, start, time, steps, paths=1 << 16, seed=0):
@@ -158,7 +160,9 @@ def test_exploding_paths_are_stopped_marked_and_counted(growing):
 
 def test_two_dimensions_and_correlated_noise():
     process = PROCESSES["spiral"]
-    model = SDE(**LINEAR, noise="full", learn=None).fit(process.simulate(500, random_state=0)[0], dt=process.dt)
+    model = SDE(**LINEAR, noise="full", learn=None, transition="euler").fit(
+        process.simulate(500, random_state=0)[0], dt=process.dt
+    )
     start = np.array([0.5, -0.5])
     moved = model.simulate(start, 1, paths=4000, random_state=0).x[:, 1] - start
     _, covariance = mean_increments(model, start[None], process.dt)
@@ -172,7 +176,7 @@ def test_two_dimensions_and_correlated_noise():
 
 def test_a_forecast_starts_at_the_last_row_that_was_observed(x):
     rows = np.concatenate([x[:300, 0], [np.nan, np.nan]])
-    future = SDE(**LINEAR, learn=None).fit(rows, dt=0.5).forecast(2, paths=3, random_state=0)
+    future = SDE(**LINEAR, learn=None, transition="euler").fit(rows, dt=0.5).forecast(2, paths=3, random_state=0)
     np.testing.assert_array_equal(future.x[:, 0, 0], x[299, 0])
     np.testing.assert_allclose(future.t, [149.5, 150.0, 150.5])
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from onepath import SDE
+from onepath import SDE, load
 from onepath.jets import jet_of, packed, unpacked
 from onepath.processes import PROCESSES
 from onepath.transition import LAWS
@@ -161,7 +161,7 @@ def stiff():
     return x
 
 
-def test_auto_takes_the_second_law_where_it_is_needed_and_says_why(stiff):
+def test_auto_takes_the_second_law_where_it_is_needed_and_says_why(stiff, tmp_path):
     sde = SDE(progress=False).fit(stiff, dt=0.5)
     euler = SDE(transition="euler", progress=False).fit(stiff, dt=0.5)
     assert sde.transition_ == "linearised"
@@ -172,6 +172,9 @@ def test_auto_takes_the_second_law_where_it_is_needed_and_says_why(stiff):
     assert np.all(euler.diffusion(x) < 0.87)
     assert_allclose(euler.diffusion(x) ** 2, (1 - np.exp(-1.0)) / 1.0, atol=0.08)
     assert -np.polyfit(x, sde.drift(x), 1)[0] == pytest.approx(1.0, abs=0.15)
+    again = load(sde.save(tmp_path / "stiff.onepath"))
+    assert again.transition_ == "linearised"
+    assert np.array_equal(again.diffusion(x), sde.diffusion(x))
 
 
 def test_laws_agree_to_a_tenth_of_a_band_where_euler_is_adequate(table):
@@ -204,7 +207,7 @@ def test_hostile_steps_give_finite_answers(trouble):
         x[i + 1] = flow[i] * x[i] + noise
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        sde = SDE(learn=None if trouble == "outwards" else "evidence", progress=False).fit(x, t=t, gap=np.inf)
+        sde = SDE(learn="evidence" if trouble == "irregular" else None, progress=False).fit(x, t=t, gap=np.inf)
     lower, upper = sde.diffusion_band(x)
     assert all(np.all(np.isfinite(part)) for part in (sde.drift(x), lower, upper, sde.score(x, t=t, gap=np.inf)))
     assert np.all(lower > 0)
