@@ -93,7 +93,7 @@ def test_padding_does_not_change_the_loss(d):
         ]
         graph = replace(graph, drift=chosen[0], diffusion=chosen[1])
         objectives = [objective_of(graph, Cells(*map(jnp.asarray, cells))) for cells in (few, many)]
-        weights = jnp.asarray(np.random.default_rng(1).normal(size=objectives[0].phi.shape[1:]))
+        weights = jnp.asarray(np.random.default_rng(1).normal(size=objectives[0].no_weights.shape))
         losses = [float(objective.loss(weights)) for objective in objectives]
         slopes = [np.asarray(objective.gradient(weights)) for objective in objectives]
     assert losses[0] == pytest.approx(losses[1], rel=1e-12)

@@ -39,7 +39,9 @@ EXCEPTIONS = {
     "check_fit2d_1sample": "one row is refused in our own words, as a transposed record",
     "check_fit1d": "(n,) is a record in one dimension",
 }
-LIGHT = AtUnitStep(kernels.DotProduct(), kernels.Constant(1.0), noise="isotropic", learn=None, cells=16)
+LIGHT = AtUnitStep(
+    kernels.DotProduct(), kernels.Constant(1.0), noise="isotropic", learn=None, transition="euler", cells=16
+)
 
 
 @parametrize_with_checks([LIGHT], expected_failed_checks=lambda _: EXCEPTIONS)
