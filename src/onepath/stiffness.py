@@ -29,8 +29,8 @@ FORGOTTEN = 1.5
 class Stiffness(NamedTuple):
     """What a fit says about its steps.
 
-    `change` is |f'| Δt, root mean square over the data; `shift` is what the second law would change about drift and
-    diffusion, in posterior standard deviations, likewise.
+    `change` is |f'| Δt, root mean square over the data and directions; `shift` is what the second law would change about
+    drift and diffusion, in posterior standard deviations, likewise.
     """
 
     change: float
@@ -73,7 +73,7 @@ def _stiffness(posterior: Posterior, cells: Cells) -> tuple[Float[Array, ""], Fl
 
     shift = jax.vmap(shifts)(latent, covariance, cells.dt)
     share = (cells.counts / jnp.sum(cells.counts))[:, None]
-    change = jnp.sqrt(jnp.sum(share * jnp.sum(jnp.square(slopes), axis=(1, 2))[:, None]))
+    change = jnp.sqrt(jnp.sum(share * jnp.sum(jnp.square(slopes), axis=(1, 2))[:, None]) / d)
     return change, jnp.max(jnp.sqrt(jnp.sum(share * jnp.square(shift), axis=0)))
 
 
