@@ -81,7 +81,7 @@ def judge(name, law, dt, path):
         "diffusion": delta_diffusion(sde.diffusion(x)[:, None, None], s),
         "drift_coverage": coverage(*bands[0], f),
         "diffusion_coverage": coverage(*bands[1], s[:, :, 0]),
-        "change": sde.stiffness_.change,
+        "change": sde.stiffness_.change if sde.stiffness_ else float("nan"),
         "second": float(sde.transition_ == "linearised"),
         "seconds": seconds,
     }

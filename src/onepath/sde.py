@@ -27,7 +27,7 @@ from onepath.learning.learn import Learning
 from onepath.progress import Progress
 from onepath.runtime import engine
 from onepath.settings import check_settings, is_papers_way
-from onepath.stiffness import fit_adequately, stiffness_of
+from onepath.stiffness import fit_adequately
 from onepath.summary import summarise
 from onepath.trajectory import Trajectory, read_trajectory
 from onepath.transitions import Transitions, Units, transitions_of, units_of
@@ -91,7 +91,8 @@ class SDE(BaseEstimator):
     evidence_ : ln p(data | θ), by Laplace's approximation, in the data's units
     loss_ : J, the MAP loss in the data's units (half the paper's loss)
     transition_ : the transition law that was used
-    stiffness_ : how much the drift changes during a step, and what the second law would change about the answer
+    stiffness_ : with transition="auto", how much the drift changes during a step, and what the second law would change
+        about the answer; else None
     outcome_ : how completion ended, in words
     learning_ : how learning ended, or None
     graph_ : the computational graph
@@ -185,11 +186,10 @@ class SDE(BaseEstimator):
                 fit, self.transition_, self.stiffness_ = fit_adequately(build, standardised, method)
             else:
                 self.transition_ = "euler" if self.transition == "auto" else self.transition
-                fit = fit_graph(build(self.transition_), standardised, method)
-                self.stiffness_ = stiffness_of(fit.posterior, fit.cells)
+                fit, self.stiffness_ = fit_graph(build(self.transition_), standardised, method), None
         self._keep(trajectory, transitions, units, fit)
         self.seconds_ = time.perf_counter() - begun
-        if self.stiffness_.state_is_forgotten:
+        if self.stiffness_ is not None and self.stiffness_.state_is_forgotten:
             warnings.warn(
                 f"A step lasts {self.stiffness_.change:.2g} relaxation times (|f'| Δt): one observation says little "
                 "about the next, so drift and diffusion are known by their ratio at best. Observe more often.",

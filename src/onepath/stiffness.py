@@ -29,8 +29,8 @@ FORGOTTEN = 1.5
 class Stiffness(NamedTuple):
     """What a fit says about its steps.
 
-    `change` is |f'| Δt, root mean square over the data and directions; `shift` is what the second law would change about
-    drift and diffusion, in posterior standard deviations, likewise.
+    `change` is |f'| Δt, root mean square over the data and directions; `shift` is what the second law would change
+    about drift and diffusion, in posterior standard deviations, likewise.
     """
 
     change: float

@@ -58,10 +58,10 @@ def _model(sde: Any) -> list[str]:
 
 def _law(sde: Any) -> str:
     """Which transition law, and why."""
+    if sde.stiffness_ is None:
+        return f"{sde.transition_}, as asked"
     change, shift = sde.stiffness_
     saw = f"|f'| Δt = {change:.2g}, so Euler's law shifts an answer by {shift:.2g} of its standard errors"
-    if sde.transition != "auto":
-        return f"{sde.transition_}, as asked; {saw}"
     return f"{sde.transition_}: {saw}"
 
 
