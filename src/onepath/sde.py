@@ -27,7 +27,7 @@ from onepath.learning.learn import Learning
 from onepath.progress import Progress
 from onepath.runtime import engine
 from onepath.settings import check_settings, is_papers_way
-from onepath.stiffness import fit_adequately
+from onepath.stiffness import Stiffness, fit_adequately
 from onepath.summary import summarise
 from onepath.trajectory import Trajectory, read_trajectory
 from onepath.transitions import Transitions, Units, transitions_of, units_of
@@ -182,11 +182,12 @@ class SDE(BaseEstimator):
         smoothing = self.smoothing / jnp.square(in_data_units(diffusion_unit(standardised, self.noise), rows, units))
         with Progress(self.progress) as watch:
             method = self._method(trajectory.dimension, smoothing, watch)
+            self.stiffness_: Stiffness | None = None
             if self.transition == "auto" and not is_papers_way(self):
                 fit, self.transition_, self.stiffness_ = fit_adequately(build, standardised, method)
             else:
                 self.transition_ = "euler" if self.transition == "auto" else self.transition
-                fit, self.stiffness_ = fit_graph(build(self.transition_), standardised, method), None
+                fit = fit_graph(build(self.transition_), standardised, method)
         self._keep(trajectory, transitions, units, fit)
         self.seconds_ = time.perf_counter() - begun
         if self.stiffness_ is not None and self.stiffness_.state_is_forgotten:
