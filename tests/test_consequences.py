@@ -15,7 +15,7 @@ CONSTANT = {"drift": kernels.DotProduct() + kernels.Constant(1.0), "diffusion": 
 @pytest.fixture(scope="module")
 def well():
     process = PROCESSES["double_well"]
-    return SDE(progress=False).fit(process.simulate(500, dt=0.1, random_state=1)[0], dt=0.1)
+    return SDE(transition="euler", progress=False).fit(process.simulate(500, dt=0.1, random_state=1)[0], dt=0.1)
 
 
 def test_potential_of_a_double_well():
