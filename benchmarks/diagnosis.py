@@ -10,14 +10,12 @@ computed again.
 """
 
 import argparse
-import json
-import multiprocessing
-import os
 import time
 import traceback
 from pathlib import Path
 
 import numpy as np
+from resumable import finish, kept
 
 BASES = ("ou_slow", "double_well", "double_well_multiplicative", "wiggly", "cir")
 PROCESSES = (*BASES, "exponential", "trigonometric", "gbm", "ou", "quadratic_noise", "logistic", "washboard")
@@ -36,10 +34,6 @@ STIFF_STEP = {"ou_slow": 0.5, "double_well": 0.25, "double_well_multiplicative":
 
 DAYS = 365
 """Steps of a season."""
-
-
-SAVE_EVERY = 20.0
-"""Seconds between writing what is finished."""
 
 
 def simulate(process, steps, rng, *, dt=None, substeps=10, drift=None, jumps=0.0):
@@ -117,13 +111,7 @@ def run(task):
         }
     except Exception as error:
         result = {"error": f"{type(error).__name__}: {error}", "where": traceback.format_exc()[-500:]}
-    return f"{name}/{fault}/{steps}/{seed}", result
-
-
-def take_one_core(cores):
-    """XLA's threads slow each other down badly when several processes share all cores."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {cores.get()})
+    return {f"{name}/{fault}/{steps}/{seed}": result}
 
 
 def table(results):
@@ -167,7 +155,7 @@ def main():
     parser.add_argument("--processes", default=",".join(PROCESSES))
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/diagnosis.json"))
     options = parser.parse_args()
-    results = json.loads(options.output.read_text()) if options.output.exists() else {}
+    results = kept(options.output)
     tasks = [
         (name, fault, int(steps), seed)
         for seed in range(options.first, options.first + options.seeds)
@@ -176,23 +164,7 @@ def main():
         for name in options.processes.split(",")
         if (fault == "none" or name in BASES) and f"{name}/{fault}/{steps}/{seed}" not in results
     ]
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    context = multiprocessing.get_context("spawn")
-    cores = context.Queue()
-    available = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    for job in range(options.jobs):
-        cores.put(available[job % len(available)])
-    with context.Pool(options.jobs, take_one_core, (cores,)) as pool:
-        saved = time.monotonic()
-        for key, result in pool.imap_unordered(run, tasks):
-            results[key] = result
-            if time.monotonic() - saved > SAVE_EVERY:
-                options.output.write_text(json.dumps(results, indent=0, sort_keys=True))
-                saved = time.monotonic()
-    options.output.write_text(json.dumps(results, indent=0, sort_keys=True))
-    text = table(results)
-    options.output.with_suffix(".txt").write_text(text + "\n")
-    print(text)
+    finish(run, tasks, options.output, options.jobs, table)
 
 
 if __name__ == "__main__":

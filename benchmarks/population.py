@@ -11,14 +11,12 @@ again.
 """
 
 import argparse
-import json
-import multiprocessing
-import os
 import time
 import warnings
 from pathlib import Path
 
 import numpy as np
+from resumable import finish, kept
 
 METHODS = ("onepath", "gp-regression", "non-learned", "kramersmoyal")
 TRANSITIONS = 500
@@ -138,12 +136,6 @@ def run(task):
     return results
 
 
-def take_one_core(cores):
-    """XLA's threads slow each other down badly when several processes share all cores."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {cores.get()})
-
-
 def table(results, methods):
     """Medians over seeds, one row a process and method; the mean gap shows blow-ups."""
     names = list(dict.fromkeys(key.split("/")[0] for key in results))
@@ -189,24 +181,13 @@ def main():
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/population.json"))
     options = parser.parse_args()
     methods, names = options.methods.split(","), options.processes.split(",")
-    results = json.loads(options.output.read_text()) if options.output.exists() else {}
+    results = kept(options.output)
     tasks = []
     for name in names:
         for method in methods:
             missing = [seed for seed in range(options.seeds) if f"{name}/{method}/{seed}" not in results]
             tasks += [(name, [method], missing[i : i + options.chunk]) for i in range(0, len(missing), options.chunk)]
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    context = multiprocessing.get_context("spawn")
-    cores = context.Queue()
-    for job in range(options.jobs):
-        cores.put(job % (os.cpu_count() or 1))
-    with context.Pool(options.jobs, take_one_core, (cores,)) as pool:
-        for done in pool.imap_unordered(run, tasks):
-            results |= done
-            options.output.write_text(json.dumps(results, indent=0, sort_keys=True))
-    text = table(results, methods)
-    options.output.with_suffix(".txt").write_text(text + "\n")
-    print(text)
+    finish(run, tasks, options.output, options.jobs, lambda results: table(results, methods))
 
 
 if __name__ == "__main__":

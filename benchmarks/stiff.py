@@ -8,14 +8,12 @@ least ten substeps a step. Finished cells are kept in the output file and not co
 """
 
 import argparse
-import json
-import multiprocessing
-import os
 import time
 import warnings
 from pathlib import Path
 
 import numpy as np
+from resumable import finish, kept
 
 LAWS = ("euler", "linearised", "auto")
 STEPS = (1, 2, 5, 10, 20)
@@ -106,11 +104,6 @@ def run(task):
     return results
 
 
-def take_one_core(cores):
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {cores.get()})
-
-
 def table(results):
     groups = {}
     for key, cell in results.items():
@@ -139,7 +132,7 @@ def main():
     parser.add_argument("--kinds", default="steps,coverage")
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/stiff.json"))
     options = parser.parse_args()
-    results = json.loads(options.output.read_text()) if options.output.exists() else {}
+    results = kept(options.output)
     cases = [("steps", name, k) for name in ("exponential", "trigonometric", *stiff_processes()) for k in STEPS]
     cases += [("coverage", name, dt) for name, dt in COVERAGE.items()]
     tasks = []
@@ -148,18 +141,7 @@ def main():
             missing = [s for s in range(options.seeds) if f"{kind}/{name}/{law}/{parameter}/{s}" not in results]
             if missing and kind in options.kinds.split(","):
                 tasks.append((kind, name, law, parameter, missing))
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    context = multiprocessing.get_context("spawn")
-    cores = context.Queue()
-    for job in range(options.jobs):
-        cores.put(job % (os.cpu_count() or 1))
-    with context.Pool(options.jobs, take_one_core, (cores,)) as pool:
-        for done in pool.imap_unordered(run, tasks):
-            results |= done
-            options.output.write_text(json.dumps(results, indent=0, sort_keys=True))
-    text = table(results)
-    options.output.with_suffix(".txt").write_text(text + "\n")
-    print(text)
+    finish(run, tasks, options.output, options.jobs, table)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,46 @@
+"""Many independent cells of a benchmark on several cores: finished ones are kept in a file and not computed again."""
+
+import json
+import multiprocessing
+import os
+import time
+
+SAVE_EVERY = 10.0
+"""Seconds between two writes of the results."""
+
+
+def kept(output):
+    """Results that are there already, by key."""
+    return json.loads(output.read_text()) if output.exists() else {}
+
+
+def save(output, results):
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps(results, indent=0, sort_keys=True))
+
+
+def _take_one_core(cores):
+    """XLA's threads slow each other down badly when several processes share all cores."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {cores.get()})
+
+
+def finish(run, tasks, output, jobs, table):
+    """Run every task, which gives {key: result}; print the table of all results, and save it beside them."""
+    results = kept(output)
+    context = multiprocessing.get_context("spawn")
+    cores = context.Queue()
+    available = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    for job in range(jobs):
+        cores.put(available[job % len(available)])
+    with context.Pool(jobs, _take_one_core, (cores,)) as pool:
+        saved = time.monotonic()
+        for done in pool.imap_unordered(run, tasks):
+            results |= done
+            if time.monotonic() - saved > SAVE_EVERY:
+                save(output, results)
+                saved = time.monotonic()
+    save(output, results)
+    text = table(results)
+    output.with_suffix(".txt").write_text(text + "\n")
+    print(text)
