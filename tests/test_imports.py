@@ -22,7 +22,7 @@ FLOORS = [
     ["fitting"],
     ["stiffness"],
     ["equation", "files"],
-    ["increments"],
+    ["increments", "findings"],
     ["forecast", "consequences", "diagnose", "summary"],
     ["plots"],
     ["report"],

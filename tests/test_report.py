@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from onepath.findings import expansion_point
 from onepath.plots import draw, figures_of
-from onepath.plots.curves import stationary_density
 from onepath.report import report_page
-from onepath.report.words import caution, expansion_point
+from onepath.report.words import caution
 
 matplotlib.use("Agg")
 
@@ -125,13 +125,6 @@ def test_plot_gives_the_overview(line):
     figure = line.plot()
     assert len(figure.subfigs) >= 3
     plt.close(figure)
-
-
-def test_stationary_density_of_an_ornstein_uhlenbeck_process():
-    """dX = -2X dt + 0.5 dW settles to a normal of variance 0.5²/4."""
-    x = np.linspace(-2, 2, 400)
-    known = np.exp(-0.5 * x**2 / 0.0625) / np.sqrt(2 * np.pi * 0.0625)
-    np.testing.assert_allclose(stationary_density(x, -2 * x, np.full_like(x, 0.5)), known, atol=2e-4)
 
 
 def test_a_large_share_of_noise_outside_the_diffusion_is_told(line):

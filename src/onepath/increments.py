@@ -11,13 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from jaxtyping import Array, Float, Int
 
+from onepath.evaluation import in_chunks
 from onepath.posterior import Member, Posterior
 from onepath.runtime import engine
 
 Floats = npt.NDArray[np.float64]
-
-CHUNK = 512
-"""Transitions whose laws are evaluated at once."""
 
 
 def increment_law(
@@ -71,17 +69,8 @@ def _mean_increments(posterior: Posterior, u: Array, dt: Array) -> tuple[Array, 
 
 @engine
 def mean_increments(sde: Any, x: Floats, dt: Floats) -> tuple[Floats, Floats]:
-    """Means (n, d) and covariances (n, d, d) of increments from x (n, d) over dt (n,), in the data's units.
-
-    Evaluated in chunks of one size, so that compiled code serves every record.
-    """
-    units, n = sde.units_, len(x)
-    padded = CHUNK * (-(-n // CHUNK))
-    fill = np.minimum(np.arange(padded), n - 1)
-    u, steps = ((x - units.location) / units.scale)[fill], (np.broadcast_to(dt, n) / units.time)[fill]
-    parts = [
-        _mean_increments(sde.posterior_, u[begin : begin + CHUNK], steps[begin : begin + CHUNK])
-        for begin in range(0, padded, CHUNK)
-    ]
-    mean, covariance = (np.concatenate([np.asarray(part[k]) for part in parts])[:n] for k in (0, 1))
+    """Means (n, d) and covariances (n, d, d) of increments from x (n, d) over dt (n,), in the data's units."""
+    units = sde.units_
+    u, steps = (x - units.location) / units.scale, np.broadcast_to(dt, len(x)) / units.time
+    mean, covariance = in_chunks(_mean_increments, sde.posterior_, u, steps)
     return mean * units.scale, covariance * units.scale[:, None] * units.scale

@@ -4,12 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from onepath.equation import fit_polynomial, written
-
-EQUATION_POINTS, EQUATION_DRAWS = 200, 400
-DOMINATES, HIDDEN = 0.5, 1.0
-"""A polynomial is called the drift's equation if it explains this share of its mean square at least, and leaves no more
-than this many posterior standard deviations: then the data know of nothing else."""
+import onepath.findings as findings
+from onepath.equation import written
 
 
 def summarise(sde: Any) -> str:
@@ -41,42 +37,26 @@ def _data(sde: Any) -> list[str]:
 
 
 def _model(sde: Any) -> list[str]:
-    increments = np.mean(np.square(sde.transitions_.y), axis=0)
-    share = np.max(sde.noise_ / increments)
     lines = [
         f"Model       dX = f(X) dt + σ(X) dW, {sde.noise} σ, {sde.link} link",
-        f"Law         {_law(sde)}",
+        f"Law         {findings.law(sde)}",
         f"Completion  {sde.outcome_}; J = {sde.loss_:.6g}, log evidence {sde.evidence_:.6g}; {sde.seconds_:.2g} s",
     ]
     if sde.learning_ is not None:
         found = sde.learning_
         lines.append(f"Learning    by {sde.learn}: {found.outcome} ({found.evaluations} evaluations)")
     unexplained = f"λ, what the {sde.transition_} law leaves unexplained"
-    lines.append(f"Noise       {unexplained}: {share:.2g} of an increment's mean square")
+    lines.append(f"Noise       {unexplained}: {findings.unexplained(sde):.2g} of an increment's mean square")
     return lines
-
-
-def _law(sde: Any) -> str:
-    """Which transition law, and why."""
-    if sde.stiffness_ is None:
-        return f"{sde.transition_}, as asked"
-    change, shift = sde.stiffness_
-    saw = f"|f'| Δt = {change:.2g}, so Euler's law shifts an answer by {shift:.2g} of its standard errors"
-    return f"{sde.transition_}: {saw}"
 
 
 def _equations(sde: Any) -> list[str]:
     """The drift as a polynomial, for each dimension where that is nearly all of it."""
-    x, d, names = sde.transitions_.x, sde.n_features_in_, sde.trajectory_.names
-    points = x[np.linspace(0, len(x) - 1, min(EQUATION_POINTS, len(x))).astype(int)]
-    mean = np.reshape(sde.drift(points), (-1, d))
-    draws = np.reshape(sde.functions(points, EQUATION_DRAWS, random_state=0)[0], (EQUATION_DRAWS, -1, d))
-    lines = []
-    for i, name in enumerate(names):
-        polynomial = fit_polynomial(points, mean[:, i], draws[:, :, i])
-        which = f" of {name}" if d > 1 else ""
-        if polynomial.explained >= DOMINATES and polynomial.misfit <= HIDDEN:
-            lines.append(f"Equation    drift{which} = {written(polynomial, names)}{_per(sde)}")
+    lines, (shown, polynomials) = [], findings.equations(sde, "drift")
+    for name, polynomial in zip(sde.trajectory_.names, polynomials, strict=True):
+        which = f" of {name}" if sde.n_features_in_ > 1 else ""
+        if findings.is_clear(polynomial):
+            lines.append(f"Equation    drift{which} = {written(polynomial, shown)}{_per(sde)}")
         else:
             lines.append(
                 f"Equation    the drift{which} is no cubic polynomial: one explains {polynomial.explained:.0%} of it"
@@ -100,22 +80,14 @@ def _smoothness(sde: Any) -> list[str]:
 
 def _table(sde: Any) -> list[str]:
     """Drift and diffusion with 90 % bands along each coordinate, the others at their median."""
-    x, d = sde.transitions_.x, sde.n_features_in_
-    quantiles = (0.05, 0.25, 0.5, 0.75, 0.95)
-    lines = []
-    for i, name in enumerate(sde.trajectory_.names):
-        points = np.tile(np.median(x, axis=0), (len(quantiles), 1))
-        points[:, i] = np.quantile(x[:, i], quantiles)
-        lines.append(f"{name:>12}  {'drift':>12}  {'90 % band':>23}  {'diffusion':>12}  {'90 % band':>23}")
-        drift = [np.reshape(part, (-1, d))[:, i] for part in (sde.drift(points), *sde.drift_band(points))]
-        diffusion = [
-            np.reshape(part, (-1, d, d))[:, i, i] for part in (sde.diffusion(points), *sde.diffusion_band(points))
-        ]
-        for k in range(len(quantiles)):
-            f, f_low, f_high = (part[k] for part in drift)
-            s, s_low, s_high = (part[k] for part in diffusion)
-            f_band, s_band = f"[{f_low:.4g}, {f_high:.4g}]", f"[{s_low:.4g}, {s_high:.4g}]"
-            lines.append(f"{points[k, i]:>12.4g}  {f:>12.4g}  {f_band:>23}  {s:>12.4g}  {s_band:>23}")
+    lines: list[str] = []
+    headed = ""
+    for name, at, (f, f_low, f_high), (s, s_low, s_high) in findings.values(sde):
+        if name != headed:
+            lines.append(f"{name:>12}  {'drift':>12}  {'90 % band':>23}  {'diffusion':>12}  {'90 % band':>23}")
+            headed = name
+        f_band, s_band = f"[{f_low:.4g}, {f_high:.4g}]", f"[{s_low:.4g}, {s_high:.4g}]"
+        lines.append(f"{at:>12.4g}  {f:>12.4g}  {f_band:>23}  {s:>12.4g}  {s_band:>23}")
     per = _per(sde)
     if per:
         lines.append(f"            drift{per}, diffusion{_per(sde, '^½')}")

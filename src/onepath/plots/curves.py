@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
+import onepath.consequences as consequences
 from onepath.plots.style import (
     FIT,
     INK,
@@ -128,19 +129,6 @@ def diffusion(sde: Any, figure: Any, truth: Any = None) -> None:
     panels[0].legend(ncols=2)
 
 
-def _integral(x: Array, values: Array) -> Array:
-    """Along the last axis from the left, by trapezoids."""
-    steps = 0.5 * (values[..., 1:] + values[..., :-1]) * np.diff(x)
-    return np.concatenate([np.zeros_like(values[..., :1]), np.cumsum(steps, axis=-1)], axis=-1)
-
-
-def stationary_density(x: Array, drift: Array, diffusion: Array) -> Array:
-    """p(x) ∝ σ⁻² exp ∫ 2f/σ², along the last axis, normalised over the range of x."""
-    logarithm = _integral(x, 2 * drift / np.square(diffusion)) - 2 * np.log(np.abs(diffusion))
-    density = np.exp(logarithm - logarithm.max(axis=-1, keepdims=True))
-    return density / _integral(x, density)[..., -1:]
-
-
 def potential(sde: Any, figure: Any, truth: Any = None) -> None:
     """U(x) = -∫ f, zero at the data's median (one dimension)."""
     points, axes = line_through(sde), figure.subplots()
@@ -148,7 +136,7 @@ def potential(sde: Any, figure: Any, truth: Any = None) -> None:
     middle = int(np.argmin(np.abs(x - np.median(sde.transitions_.x))))
 
     def well(values: Array) -> Array:
-        deep = -_integral(x, values)
+        deep = consequences.potential(x, values)
         return deep - deep[..., middle : middle + 1]
 
     drawn = well(sde.functions(x, DRAWS, random_state=0)[0])
@@ -165,10 +153,10 @@ def density(sde: Any, figure: Any, truth: Any = None) -> None:
     points, axes = line_through(sde), figure.subplots()
     x = points[:, 0]
     axes.hist(sde.transitions_.x[:, 0], BINS, density=True, color=MUTED, alpha=0.35, label="data")
-    drawn = stationary_density(x, *sde.functions(x, DRAWS, random_state=0))
+    drawn = consequences.stationary_density(x, *sde.functions(x, DRAWS, random_state=0))
     _band(axes, x, np.median(drawn, axis=0), *np.quantile(drawn, [0.05, 0.95], axis=0))
     if truth is not None:
-        known = stationary_density(x, truth.drift(points)[:, 0], truth.diffusion(points)[:, 0, 0])
+        known = consequences.stationary_density(x, truth.drift(points)[:, 0], np.abs(truth.diffusion(points)[:, 0, 0]))
         axes.plot(x, known, color=INK, ls="--", lw=1.2, label="truth")
     name = plain(sde.trajectory_.names[0])
     axes.set(xlabel=name, ylabel=f"density, per unit of {name}", xlim=x[[0, -1]], title="Stationary density")

@@ -3,7 +3,6 @@
 import platform
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
-from math import floor, log10
 from typing import Any, NamedTuple
 
 import jax
@@ -11,15 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from onepath.equation import fit_polynomial, written
+import onepath.findings as findings
+from onepath.equation import written
 from onepath.kernels import parameter_names
+from onepath.plots.style import per_time
 from onepath.runtime import engine
-from onepath.summary import DOMINATES, EQUATION_DRAWS, EQUATION_POINTS, HIDDEN
 
 Array = npt.NDArray[np.float64]
-
-FAR = 4.0
-"""Standard deviations from zero to the mean beyond which an equation is written around the mean."""
 
 MUCH = 0.1
 """Share of an increment's mean square in λ from which the diffusion is not the whole story."""
@@ -35,11 +32,6 @@ class Rows(NamedTuple):
 
     head: tuple[str, ...]
     body: Sequence[tuple[str, ...]]
-
-
-def _per(sde: Any, root: bool = False) -> str:
-    unit = sde.trajectory_.unit
-    return f"per √{unit or 'time'}" if root else f"per {unit or 'unit of time'}"
 
 
 def times_of(sde: Any) -> str:
@@ -79,52 +71,24 @@ def data_facts(sde: Any, about: dict[str, Any]) -> Rows:
     return Rows((), rows)
 
 
-def expansion_point(x: Array) -> Array:
-    """Where to expand: zero, or near the mean where that is far from zero; powers of 50 Hz tell nothing of 50.02."""
-    mean, spread = x.mean(axis=0), x.std(axis=0)
-    digits = [1 - floor(log10(width)) for width in spread]
-    near = np.asarray([round(value, figures) for value, figures in zip(mean.tolist(), digits, strict=True)])
-    return np.where(np.abs(mean) > FAR * spread, near, 0.0)
-
-
 def equations(sde: Any) -> list[str]:
     """Drift and diffusion as polynomials, for each dimension where that is nearly all of them."""
-    x, d, names = sde.transitions_.x, sde.n_features_in_, sde.trajectory_.names
-    points = x[np.linspace(0, len(x) - 1, min(EQUATION_POINTS, len(x))).astype(int)]
-    drift, diffusion = np.reshape(sde.drift(points), (-1, d)), np.reshape(sde.diffusion(points), (-1, d, d))
-    drawn_drift, drawn_diffusion = sde.functions(points, EQUATION_DRAWS, random_state=0)
-    drawn_drift = np.reshape(drawn_drift, (EQUATION_DRAWS, -1, d))
-    drawn_diffusion = np.reshape(drawn_diffusion, (EQUATION_DRAWS, -1, d, d))
-    sides = {
-        "drift": [(drift[:, i], drawn_drift[:, :, i]) for i in range(d)],
-        "diffusion": [(diffusion[:, i, i], drawn_diffusion[:, :, i, i]) for i in range(d)],
-    }
-    centre = expansion_point(x)
-    shown = tuple(f"({name} - {c:g})" if c else name for name, c in zip(names, centre, strict=True))
     lines = []
-    for side, parts in sides.items():
-        for name, (mean, draws) in zip(names, parts, strict=True):
-            polynomial = fit_polynomial(points - centre, mean, draws)
-            if polynomial.explained >= DOMINATES and polynomial.misfit <= HIDDEN:
-                lines.append(f"{side} of {name} = {written(polynomial, shown)}   {_per(sde, side == 'diffusion')}")
+    for side in ("drift", "diffusion"):
+        shown, polynomials = findings.equations(sde, side)
+        for name, polynomial in zip(sde.trajectory_.names, polynomials, strict=True):
+            if findings.is_clear(polynomial):
+                lines.append(f"{side} of {name} = {written(polynomial, shown)}   {per_time(sde, side == 'diffusion')}")
     return lines
 
 
 def values_table(sde: Any) -> Rows:
     """Drift and diffusion with 90 % bands along each coordinate, the others at their median."""
-    x, d = sde.transitions_.x, sde.n_features_in_
-    quantiles = (0.05, 0.25, 0.5, 0.75, 0.95)
-    head = ("at", f"drift, {_per(sde)}", "90 % band", f"diffusion, {_per(sde, root=True)}", "90 % band")
+    head = ("at", f"drift, {per_time(sde)}", "90 % band", f"diffusion, {per_time(sde, root=True)}", "90 % band")
     body = []
-    for i, name in enumerate(sde.trajectory_.names):
-        points = np.tile(np.median(x, axis=0), (len(quantiles), 1))
-        points[:, i] = np.quantile(x[:, i], quantiles)
-        drift = [np.reshape(part, (-1, d))[:, i] for part in (sde.drift(points), *sde.drift_band(points))]
-        noise = [np.reshape(part, (-1, d, d))[:, i, i] for part in (sde.diffusion(points), *sde.diffusion_band(points))]
-        for k in range(len(quantiles)):
-            f, f_low, f_high, s, s_low, s_high = (part[k] for part in drift + noise)
-            cells = (f"{f:.3g}", f"{f_low:.3g} to {f_high:.3g}", f"{s:.3g}", f"{s_low:.3g} to {s_high:.3g}")
-            body.append((f"{name} = {points[k, i]:.4g}", *cells))
+    for name, at, (f, f_low, f_high), (s, s_low, s_high) in findings.values(sde):
+        cells = (f"{f:.3g}", f"{f_low:.3g} to {f_high:.3g}", f"{s:.3g}", f"{s_low:.3g} to {s_high:.3g}")
+        body.append((f"{name} = {at:.4g}", *cells))
     return Rows(head, body)
 
 
@@ -146,14 +110,9 @@ def _intervals(sde: Any) -> dict[str, tuple[float, float]]:
     return dict(zip(names, zip(np.exp(mean - reach), np.exp(mean + reach), strict=True), strict=True))
 
 
-def _unexplained(sde: Any) -> float:
-    """λ as a share of an increment's mean square."""
-    return float(np.max(sde.noise_ / np.mean(np.square(sde.transitions_.y), axis=0)))
-
-
 def caution(sde: Any) -> str | None:
     """What a reader must know before trusting the diffusion."""
-    share = _unexplained(sde)
+    share = findings.unexplained(sde)
     if share < MUCH:
         return None
     return (
@@ -176,7 +135,9 @@ def parameters_in_words(sde: Any) -> list[str]:
             for name, (length, low, high) in zip(names, each, strict=True)
         ]
         said.append(f"The smooth part of the {role} bends over about {' and '.join(parts)}.")
-    said.append(f"The law of a step leaves {_unexplained(sde):.2g} of an increment's mean square unexplained (λ).")
+    said.append(
+        f"The law of a step leaves {findings.unexplained(sde):.2g} of an increment's mean square unexplained (λ)."
+    )
     if intervals:
         members = len(sde.posterior_.mass)
         said.append(f"Bands average over {members} sets of parameters, weighted by how probable the data make them.")
@@ -197,7 +158,7 @@ def model_facts(sde: Any) -> Rows:
     rows = [
         ("Equation", "dX = f(X) dt + σ(X) dW"),
         ("Diffusion matrix", f"{sde.noise}, {sde.link} link"),
-        ("Law of a step", str(sde.transition_)),
+        ("Law of a step", findings.law(sde)),
         ("Completion", f"{sde.outcome_}, by {sde.solver}; J = {sde.loss_:.6g}"),
         ("Log evidence", f"{sde.evidence_:.6g}, by Laplace's approximation"),
     ]
