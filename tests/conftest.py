@@ -6,6 +6,8 @@ import jax
 import jaxtyping
 import pytest
 
+from onepath.runtime import CACHE_VARIABLE
+
 # every module that states shapes; `typing.Self`, which the estimators return, is nothing that beartype can check here
 SHAPED = (
     "build",
@@ -28,7 +30,8 @@ def pytest_configure(config):
         # one core each: XLA's threads slow each other down badly when several processes share all cores
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
-    jax.config.update("jax_compilation_cache_dir", str(config.rootpath / ".jax_cache"))
+    os.environ.setdefault(CACHE_VARIABLE, str(config.rootpath / ".jax_cache"))
+    jax.config.update("jax_compilation_cache_dir", os.environ[CACHE_VARIABLE])
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
 
@@ -54,6 +57,9 @@ def table(record_property):
 def dropped_when_done():
     """Compiled code takes memory maps, of which a process has only so many."""
     yield
+    from onepath.programs import COMPILED
+
+    COMPILED.clear()
     jax.clear_caches()
 
 

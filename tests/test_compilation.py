@@ -1,10 +1,13 @@
 """Another length, another grid: the compiled code is the same. Counted by JAX itself, in a fresh process."""
 
 import json
+import os
 import subprocess
 import sys
 
 import pytest
+
+from onepath.runtime import CACHE_VARIABLE
 
 SCRIPT = """
 import json
@@ -47,7 +50,10 @@ print(json.dumps(stages))
 @pytest.fixture(scope="module")
 def compiled():
     """Names of the functions compiled in each stage."""
-    process = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, timeout=110)
+    nothing_kept = os.environ | {CACHE_VARIABLE: "off"}
+    process = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env=nothing_kept, capture_output=True, text=True, check=True, timeout=110
+    )
     return json.loads(process.stdout)
 
 

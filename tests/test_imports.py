@@ -12,7 +12,7 @@ SOURCE = Path(onepath.__file__).parent
 # low to high; a module may import any of a lower floor, and of its own floor only within its own package
 FLOORS = [
     ["linalg", "trajectory", "drawing", "progress", "runtime", "jets"],
-    ["transitions", "kernels", "transition"],
+    ["transitions", "kernels", "transition", "programs"],
     ["features"],
     ["graph"],
     ["completion"],
@@ -41,7 +41,7 @@ KNOW_LITTLE = {
     "transitions": {"trajectory"},
     "kernels": {"linalg"},
     "transition": {"linalg", "jets"},
-    "features": {"kernels", "linalg", "jets"},
+    "features": {"kernels", "linalg", "jets", "programs"},
 }
 """All that these may import: the door and the cells know no kernels, kernels no SDEs, laws no Gaussian processes."""
 

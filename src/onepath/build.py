@@ -2,15 +2,17 @@
 
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+import numpy.typing as npt
 
 from onepath.features import UnknownFunction
 from onepath.graph import Graph, diffusion_entries
 from onepath.kernels import check_kernel, default_diffusion_kernel, default_drift_kernel, stacked
+from onepath.linalg import constant
 from onepath.transition import LAWS
 from onepath.transitions import Transitions, Units, column_means
+
+Vector = npt.NDArray[np.float64]
 
 DEFAULT_NOISE = 1e-3
 """λ in units of an increment's mean square, where the user gives none."""
@@ -27,14 +29,14 @@ class Settings(NamedTuple):
     noise_variance: float | None
 
 
-def diffusion_unit(transitions: Transitions, noise: str) -> Float[Array, " entries"]:
+def diffusion_unit(transitions: Transitions, noise: str) -> Vector:
     """√(mean y²/Δt) of the row that each unknown entry of σ stands in."""
     x, y, dt = transitions
     root = np.sqrt(column_means(np.square(y) / dt[:, None]))
     if noise == "isotropic":
         root = np.sqrt(np.mean(np.square(root), keepdims=True))
     rows, _ = diffusion_entries(noise, x.shape[1])
-    return jnp.asarray(root[rows])
+    return root[rows]
 
 
 def build_graph(settings: Settings, transitions: Transitions, units: Units) -> Graph:
@@ -42,7 +44,7 @@ def build_graph(settings: Settings, transitions: Transitions, units: Units) -> G
     d = transitions.x.shape[1]
     unit = diffusion_unit(transitions, settings.noise)
     rows, columns = diffusion_entries(settings.noise, d)
-    level = None if settings.link == "identity" else jnp.ones(len(set(rows[rows == columns])))
+    level = None if settings.link == "identity" else constant(np.ones(len(set(rows[rows == columns]))))
     noise_unit = column_means(np.square(transitions.y))
     noise = DEFAULT_NOISE
     if settings.noise_variance is not None:
@@ -50,46 +52,44 @@ def build_graph(settings: Settings, transitions: Transitions, units: Units) -> G
     return Graph(
         drift=_drift(settings, transitions, unit, units),
         diffusion=_diffusion(settings, unit, units),
-        unit=unit,
+        unit=constant(unit),
         level=level,
-        noise=jnp.asarray(noise, float),
-        noise_unit=jnp.asarray(noise_unit),
+        noise=constant(noise),
+        noise_unit=constant(noise_unit),
         link=settings.link,
         structure=settings.noise,
         law=LAWS[settings.transition],
     )
 
 
-def _drift(
-    settings: Settings, transitions: Transitions, unit: Float[Array, " entries"], units: Units
-) -> UnknownFunction:
+def _drift(settings: Settings, transitions: Transitions, unit: Vector, units: Units) -> UnknownFunction:
     """By default as large as an Ornstein–Uhlenbeck process's own drift, σ²/(2 sd(x))."""
     d = transitions.x.shape[1]
     if settings.drift is None:
-        lower, upper = (jnp.asarray([edge(column) for column in transitions.x.T]) for edge in (np.min, np.max))
+        lower, upper = (constant([edge(column) for column in transitions.x.T]) for edge in (np.min, np.max))
         kernel = default_drift_kernel(lower, upper)
-        rate = jnp.broadcast_to(jnp.square(unit[:d]) / 2, (d,))
-        return UnknownFunction(stacked(kernel, d), rate, jnp.zeros(d), jnp.ones(d))
+        rate = constant(np.broadcast_to(np.square(unit[:d]) / 2, (d,)))
+        return UnknownFunction(stacked(kernel, d), rate, constant(np.zeros(d)), constant(np.ones(d)))
     check_kernel(settings.drift, "drift", d)
-    amplitude = jnp.asarray(units.time / units.scale)
-    return UnknownFunction(stacked(settings.drift, d), amplitude, jnp.asarray(units.location), jnp.asarray(units.scale))
+    amplitude = constant(units.time / units.scale)
+    return UnknownFunction(stacked(settings.drift, d), amplitude, constant(units.location), constant(units.scale))
 
 
-def _diffusion(settings: Settings, unit: Float[Array, " entries"], units: Units) -> UnknownFunction:
+def _diffusion(settings: Settings, unit: Vector, units: Units) -> UnknownFunction:
     """A given kernel is that of σ in the data's units; under the exp link, that of ln σ."""
     d, entries = len(units.scale), len(unit)
     if settings.diffusion is None:
         kernel = stacked(default_diffusion_kernel(d), entries)
-        return UnknownFunction(kernel, jnp.ones(entries), jnp.zeros(d), jnp.ones(d))
+        return UnknownFunction(kernel, constant(np.ones(entries)), constant(np.zeros(d)), constant(np.ones(d)))
     check_kernel(settings.diffusion, "diffusion", d)
     rows, columns = diffusion_entries(settings.noise, d)
     amplitude = 1.0 / in_data_units(unit, rows, units)
     if settings.link == "exp":
-        amplitude = jnp.where(rows == columns, 1.0, amplitude)
+        amplitude = np.where(rows == columns, 1.0, amplitude)
     kernel = stacked(settings.diffusion, entries)
-    return UnknownFunction(kernel, amplitude, jnp.asarray(units.location), jnp.asarray(units.scale))
+    return UnknownFunction(kernel, constant(amplitude), constant(units.location), constant(units.scale))
 
 
-def in_data_units(entries: Float[Array, " entries"], rows: np.ndarray, units: Units) -> Float[Array, " entries"]:
+def in_data_units(entries: Vector, rows: np.ndarray, units: Units) -> Vector:
     """Entries of σ, standing in these rows, in the data's units."""
     return entries * units.scale[rows] / np.sqrt(units.time)

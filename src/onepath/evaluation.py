@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +9,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import qmc
 
 from onepath.posterior import Posterior
+from onepath.programs import program
 
 Array = npt.NDArray[np.float64]
 
@@ -23,13 +23,13 @@ CHUNKS = (64, 512)
 """Sizes of the chunks in which points are evaluated."""
 
 
-@eqx.filter_jit
+@program
 def matrices(posterior: Posterior, latent: Any) -> tuple[Any]:
     graph = posterior.graph
     return (graph.matrix(graph.entries(latent[:, graph.dimension :])),)
 
 
-@eqx.filter_jit
+@program
 def marginals(posterior: Posterior, u: Any) -> tuple[Any, Any]:
     """Means and variances (n, members, functions) of each function at each point, for each member."""
     means, covariances = posterior.member_moments(u)
@@ -37,12 +37,12 @@ def marginals(posterior: Posterior, u: Any) -> tuple[Any, Any]:
     return jnp.moveaxis(means[..., 0], 0, 1), jnp.moveaxis(variances, 0, 1)
 
 
-@eqx.filter_jit
+@program
 def draws(posterior: Posterior, u: Any, chosen: Any, normals: Any, untouched: Any) -> Any:
     return posterior.draws(u, chosen, normals, untouched)
 
 
-@eqx.filter_jit
+@program
 def predictive(posterior: Posterior, u: Any, dt: Any) -> tuple[Any, Any]:
     uniform = qmc.Sobol(posterior.members.weights.shape[1], scramble=True, rng=0).random(PREDICTIVE_DRAWS)
     return posterior.predictive(u, dt, jnp.asarray(ndtri(uniform)))

@@ -20,7 +20,8 @@ from tinygp.kernels import Kernel
 
 from onepath.jets import jet_of, packed
 from onepath.kernels import output, terms
-from onepath.linalg import cholesky, forward_solve, pivots
+from onepath.linalg import cholesky, constant, forward_solve, pivots
+from onepath.programs import program
 
 
 class Basis(eqx.Module):
@@ -142,26 +143,40 @@ def with_bases(
     A tolerance of 0 takes all of them. Otherwise the largest residual variance of a term is at most `tolerance` times
     the function's median prior variance, or times `least` if that is more, unless there are `most` points first.
     """
-    x = function.location + function.scale * u
-    places = np.asarray(x) + np.asarray(function.scale) * apart
-    parts = terms(function.kernel)
-    variances = [float(_typical_variance(replace(function, kernel=part), u, usable)) for part in parts]
-    reference = max(sum(variances), least)
+    location, scale = np.asarray(function.location), np.asarray(function.scale)
+    places = location + scale * (np.asarray(u) + apart)
+    if tolerance == 0.0:
+        every = np.flatnonzero(usable)
+        chosen: Any = [(every, len(every))] * len(terms(function.kernel))
+    else:
+        size = min(most, u.shape[0])
+        chosen = _chosen(replace(function, bases=()), u, usable, constant(tolerance), constant(least), size)
     bases = []
-    for term, variance in zip(parts, variances, strict=True):
-        if tolerance == 0.0:
-            chosen, rank = np.flatnonzero(usable), int(np.sum(usable))
-        else:
-            relative = jnp.asarray(tolerance * reference / variance if variance > 0.0 else tolerance)
-            order, needed = _pivots(term, function.outputs, x, usable, relative, min(most, x.shape[0]))
-            chosen, rank = np.asarray(order), max(int(needed), 1)
+    for order, needed in chosen:
+        rank = max(int(needed), 1)
         room = _room(rank)
-        points = places[np.resize(chosen[:rank], room)]
-        bases.append(Basis(jnp.asarray(points), jnp.asarray(np.arange(room) < rank)))
+        points = places[np.resize(np.asarray(order)[:rank], room)]
+        bases.append(Basis(constant(points), jax.device_put(np.arange(room) < rank)))
     return replace(function, bases=tuple(bases))
 
 
-@eqx.filter_jit
+@program
+def _chosen(
+    function: UnknownFunction,
+    u: Float[Array, "n d"],
+    usable: Bool[Array, " n"],
+    tolerance: Float[Array, ""],
+    least: Float[Array, ""],
+    most: int,
+) -> list[tuple[Int[Array, " most"], Int[Array, ""]]]:
+    """Pivots of every term and how many are needed, the tolerance being relative to the whole function's variance."""
+    x, parts = function.location + function.scale * u, terms(function.kernel)
+    variances = [_typical_variance(replace(function, kernel=part), u, usable) for part in parts]
+    reference = jnp.maximum(reduce(jnp.add, variances), least)
+    relative = [jnp.where(v > 0.0, tolerance * reference / jnp.where(v > 0.0, v, 1.0), tolerance) for v in variances]
+    return [_pivots(part, function.outputs, x, usable, r, most) for part, r in zip(parts, relative, strict=True)]
+
+
 def _typical_variance(function: UnknownFunction, u: Float[Array, "n d"], usable: Bool[Array, " n"]) -> Float[Array, ""]:
     """Median over points of the prior variance, the largest over outputs."""
     variance = jnp.where(usable[:, None], function.prior_variance(u), jnp.nan)
@@ -173,7 +188,6 @@ def _room(rank: int) -> int:
     return next(size for size in (4, 12, 32, 64, *(2**k for k in range(7, 32))) if size >= rank)
 
 
-@eqx.filter_jit
 def _pivots(
     term: Kernel, outputs: int, x: Float[Array, "n d"], usable: Bool[Array, " n"], tolerance: Array, most: int
 ) -> tuple[Int[Array, " most"], Int[Array, ""]]:

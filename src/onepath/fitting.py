@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -24,8 +23,9 @@ from onepath.kernels import pack, parameter_names
 from onepath.learning.implicit import Weights, Which, graph_at
 from onepath.learning.learn import Learned, Learning, learn_by_crossval, learn_by_evidence, learned_parameters
 from onepath.learning.prior import parameter_prior
-from onepath.linalg import log_determinant
+from onepath.linalg import constant, log_determinant
 from onepath.posterior import Member, Posterior, member_of
+from onepath.programs import program
 from onepath.transitions import Cells, Transitions, cells_of, coarser
 
 MOST_POINTS = {1: 512, 2: 128}
@@ -72,7 +72,7 @@ class Fit(NamedTuple):
 def fit_graph(graph: Graph, transitions: Transitions, method: Method, start: Parameters | None = None) -> Fit:
     """Everything between a built graph and its posterior; learning begins at `start`, or where the graph was built."""
     which = learned_parameters(graph, method.fixed)
-    cells = Cells(*map(jnp.asarray, cells_of(transitions, method.cells)))
+    cells = Cells(*map(constant, cells_of(transitions, method.cells)))
     learned = None
     if method.learning is not None and any(which):
         learned = _learn(graph, start or graph.parameters, transitions, cells, which, method.learning)
@@ -80,31 +80,31 @@ def fit_graph(graph: Graph, transitions: Transitions, method: Method, start: Par
     graph = _with_bases(graph, cells, method.tolerance, MOST_POINTS)
     parameters, distances = _parameters(graph, which, learned)
     completions, members, values = _complete(parameters, graph, which, cells, method.solver, method.smoothing)
-    best = jax.tree.map(lambda leaf: leaf[0], completions)
+    best = jax.tree.map(lambda leaf: np.asarray(leaf)[0], completions)
     if not np.isfinite(best.loss):
         raise RuntimeError(
             "Completing the graph failed: no finite loss was found with these kernels and this link. Try "
             "link='softplus', the default priors (drift=None, diffusion=None), or a larger noise_variance."
         )
-    mass = jnp.ones(1)
+    mass = constant([1.0])
     if learned is not None and len(parameters) > 1:
-        penalties = np.asarray([learned.prior.negative_log(np.asarray(draw))[0] for draw in parameters[1:]])
-        mass = jnp.asarray(_mass(np.asarray(values)[1:] + penalties, distances))
-        members = jax.tree.map(lambda leaf: leaf[1:], members)
-    return Fit(Posterior(graph, members, mass, which), best, -float(values[0]), learned, cells)
+        penalties = np.asarray([learned.prior.negative_log(draw)[0] for draw in np.asarray(parameters)[1:]])
+        mass = constant(_mass(np.asarray(values)[1:] + penalties, distances))
+        members = jax.tree.map(lambda leaf: np.asarray(leaf)[1:], members)
+    return Fit(Posterior(graph, members, mass, which), best, -float(np.asarray(values)[0]), learned, cells)
 
 
 def _parameters(graph: Graph, which: Which, learned: Learned | None) -> tuple[Float[Array, "s k"], np.ndarray]:
     """The graph's own parameters first, then what the posterior averages over, where that is known."""
-    best = pack(graph.parameters, which)[None]
+    best = np.asarray(pack(graph.parameters, which))[None]
     if learned is None or learned.found.curvature is None:
-        return best, np.zeros(0)
+        return constant(best), np.zeros(0)
     draws, distances = learned.draws(MEMBERS[min(graph.dimension, 2)])
-    return jnp.concatenate([best, jnp.asarray(draws)]), distances
+    return constant(np.concatenate([best, draws])), distances
 
 
 def _with_bases(graph: Graph, cells: Cells, tolerance: float, most_points: dict[int, int]) -> Graph:
-    most, usable = most_points[min(graph.dimension, 2)], cells.counts > 0
+    most, usable = most_points[min(graph.dimension, 2)], jax.device_put(np.asarray(cells.counts) > 0)
     apart = APART if graph.law.order else 0.0
     least = 0.0 if graph.level is None else LEAST_VARIANCE
     drift = with_bases(graph.drift, cells.x, usable, tolerance, most, apart=apart)
@@ -113,7 +113,7 @@ def _with_bases(graph: Graph, cells: Cells, tolerance: float, most_points: dict[
 
 
 def _rank(graph: Graph) -> int:
-    return sum(int(basis.used.sum()) for basis in graph.drift.bases + graph.diffusion.bases)
+    return sum(int(np.sum(np.asarray(basis.used))) for basis in graph.drift.bases + graph.diffusion.bases)
 
 
 def _learn(
@@ -124,7 +124,7 @@ def _learn(
     The prior of the parameters is centred on the values that the graph was built with.
     """
     most = LEARNING_CELLS[min(graph.dimension, 2)]
-    coarse = Cells(*map(jnp.asarray, coarser(Cells(*map(np.asarray, cells)), most)))
+    coarse = Cells(*map(constant, coarser(Cells(*map(np.asarray, cells)), most)))
     prior = parameter_prior(parameter_names(graph.parameters, which), np.asarray(pack(graph.parameters, which)))
     current = _with_bases(graph.with_parameters(start), coarse, LEARNING_TOLERANCE, LEARNING_POINTS)
     for _ in range(ROUNDS):
@@ -149,7 +149,7 @@ def _mass(values: np.ndarray, distances: np.ndarray) -> np.ndarray:
     return weights / weights.sum()
 
 
-@eqx.filter_jit
+@program
 def _complete(
     parameters: Float[Array, "s k"],
     graph: Graph,

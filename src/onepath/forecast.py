@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,6 +14,7 @@ from jaxtyping import Array, Float, Int
 from onepath.increments import increment_law, mean_law
 from onepath.linalg import backward_solve, small_cholesky
 from onepath.posterior import Posterior
+from onepath.programs import program
 from onepath.runtime import engine
 
 Floats = npt.NDArray[np.float64]
@@ -106,21 +106,21 @@ def walk(
     return jax.lax.fori_loop(0, count, step, (start, far(start), jnp.zeros_like(normals)))[2]
 
 
-@eqx.filter_jit
+@program
 def _walk_drawn(posterior: Posterior, s: Any, weights: Any, dt: Any, *path: Any) -> Array:
     """With the functions of one member and weights (n, f, p) for each path."""
     steps = jnp.full(weights.shape[0], dt)
     return walk(lambda u: increment_law(posterior, jnp.asarray(s)[None], jnp.ones(1), weights[None], u, steps), *path)
 
 
-@eqx.filter_jit
+@program
 def _walk_mean(posterior: Posterior, dt: Any, *path: Any) -> Array:
     """With the posterior mean of the functions."""
     law = mean_law(posterior)
     return walk(lambda u: law(u, jnp.full(u.shape[0], dt)), *path)
 
 
-@eqx.filter_jit
+@program
 def _drawn_weights(posterior: Posterior, s: Any, normals: Any) -> Array:
     """Weights (n, f, p) ~ N(ŵ, Fisher⁻¹) of one member."""
     members = jax.tree.map(lambda leaf: jnp.asarray(leaf)[s], posterior.members)

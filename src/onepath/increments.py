@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +12,7 @@ from jaxtyping import Array, Float, Int
 
 from onepath.evaluation import in_chunks
 from onepath.posterior import Member, Posterior
+from onepath.programs import program
 from onepath.runtime import engine
 
 Floats = npt.NDArray[np.float64]
@@ -62,7 +62,7 @@ def mean_law(posterior: Posterior) -> Callable[[Array, Array], tuple[Array, Arra
     return lambda u, dt: increment_law(posterior, chosen, jnp.asarray(posterior.mass), weights, u, dt)
 
 
-@eqx.filter_jit
+@program
 def _mean_increments(posterior: Posterior, u: Array, dt: Array) -> tuple[Array, Array]:
     return mean_law(posterior)(u, dt)
 

@@ -11,6 +11,8 @@ from jaxtyping import Array, Float
 from tinygp import kernels
 from tinygp.kernels import Kernel
 
+from onepath.linalg import constant
+
 Tree = TypeVar("Tree")
 
 STRUCTURAL = ("order", "lower", "upper")
@@ -57,13 +59,13 @@ class Cubic(Kernel):
 
 def default_drift_kernel(lower: Float[Array, " d"], upper: Float[Array, " d"]) -> Kernel:
     """Simple laws as simple laws (a line, a cubic), and a smooth rest; standardised, the data from lower to upper."""
-    smooth = Matern(jnp.asarray(0.5), jnp.full_like(lower, 1.5))
-    return Linear(jnp.asarray(0.7)) + Cubic(jnp.asarray(0.2), lower, upper) + smooth
+    smooth = Matern(constant(0.5), constant(np.full(len(lower), 1.5)))
+    return Linear(constant(0.7)) + Cubic(constant(0.2), lower, upper) + smooth
 
 
 def default_diffusion_kernel(dimension: int) -> Kernel:
     """A slope and a smooth rest, around the level that the link's offset sets; in standardised units."""
-    return Linear(jnp.asarray(0.15)) + Matern(jnp.asarray(0.15), jnp.full(dimension, 1.5))
+    return Linear(constant(0.15)) + Matern(constant(0.15), constant(np.full(dimension, 1.5)))
 
 
 def check_kernel(kernel: Any, role: str, dimension: int) -> None:
@@ -102,8 +104,7 @@ def stacked(kernel: Kernel, outputs: int) -> Kernel:
     def spread(leaf: Any) -> Any:
         if not eqx.is_inexact_array_like(leaf):
             return leaf
-        leaf = jnp.asarray(leaf, float)
-        return jnp.broadcast_to(leaf, (outputs, *leaf.shape))
+        return constant(np.broadcast_to(leaf, (outputs, *np.shape(leaf))))
 
     return jax.tree.map(spread, kernel)
 
@@ -167,8 +168,8 @@ def parameter_names(tree: Any, which: tuple[bool, ...]) -> tuple[str, ...]:
 
 def pack(tree: Any, which: tuple[bool, ...]) -> Float[Array, " k"]:
     """All parameters as one vector of logarithms."""
-    chosen = [jnp.log(leaf).ravel() for leaf, used in zip(jax.tree.leaves(tree), which, strict=True) if used]
-    return jnp.concatenate(chosen) if chosen else jnp.zeros(0)
+    chosen = [np.log(np.asarray(leaf)).ravel() for leaf, used in zip(jax.tree.leaves(tree), which, strict=True) if used]
+    return constant(np.concatenate(chosen) if chosen else [])
 
 
 def unpack(tree: Tree, which: tuple[bool, ...], logarithms: Float[Array, " k"]) -> Tree:

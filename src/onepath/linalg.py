@@ -2,14 +2,21 @@
 
 from collections.abc import Callable
 from functools import reduce
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float, Int
 
 JITTER = 1e-12
 """The least a pivot may be, relative to the diagonal: large factorisations add it, small ones stop there."""
+
+
+def constant(values: Any) -> Array:
+    """An array of floats as it is; `jnp.asarray` compiles a copy for every shape."""
+    return jax.device_put(np.asarray(values, float))
 
 
 def one_by_one(function: Callable[..., Array], *stacks: Array) -> Array:

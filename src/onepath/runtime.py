@@ -1,4 +1,4 @@
-"""How the package runs JAX: in double precision, with compiled code kept on disk, and without a trace afterwards."""
+"""How the package runs JAX: in double precision, and without touching the caller's own settings for good."""
 
 import os
 import sys
@@ -38,8 +38,8 @@ def cache_folder() -> Path | None:
 
 
 @contextmanager
-def _kept_on_disk() -> Iterator[None]:
-    """Keep compiled code, unless the user has chosen a place for that already or the folder cannot be written."""
+def jax_cache() -> Iterator[None]:
+    """Have JAX keep compiled code, unless the user has chosen a place already or the folder cannot be written."""
     names = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
     before = {name: getattr(jax.config, name) for name in names}
     folder = cache_folder()
@@ -65,11 +65,11 @@ def _writable(folder: Path) -> bool:
 
 
 def engine(function: Callable[P, R]) -> Callable[P, R]:
-    """Run a function in float64 with compiled code kept on disk, and leave the caller's own JAX settings alone."""
+    """Run a function in float64, and leave the caller's own JAX settings alone."""
 
     @wraps(function)
     def inside(*args: P.args, **kwargs: P.kwargs) -> R:
-        with jax.enable_x64(True), _kept_on_disk():
+        with jax.enable_x64(True):
             return function(*args, **kwargs)
 
     return inside

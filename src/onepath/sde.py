@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
@@ -179,7 +178,7 @@ class SDE(BaseEstimator):
             return build_graph(self._settings()._replace(transition=law), standardised, units)
 
         rows, _ = diffusion_entries(self.noise, trajectory.dimension)
-        smoothing = self.smoothing / jnp.square(in_data_units(diffusion_unit(standardised, self.noise), rows, units))
+        smoothing = self.smoothing / np.square(in_data_units(diffusion_unit(standardised, self.noise), rows, units))
         with Progress(self.progress) as watch:
             method = self._method(trajectory.dimension, smoothing, watch)
             self.stiffness_: Stiffness | None = None
@@ -226,7 +225,7 @@ class SDE(BaseEstimator):
         self.parameters_ = dict(zip(parameter_names(graph.parameters, which), values.tolist(), strict=True))
         self.drift_kernel_ = graph.drift.kernel
         self.diffusion_kernel_ = graph.diffusion.kernel
-        self.noise_ = np.asarray(graph.noise * graph.noise_unit) * np.square(units.scale)
+        self.noise_ = np.asarray(graph.noise) * np.asarray(graph.noise_unit) * np.square(units.scale)
         self.loss_ = float(fit.completion.loss) + volume
         self.evidence_ = fit.evidence - volume
         self.outcome_ = fit.completion.outcome

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +12,7 @@ from jaxtyping import Array, Float
 from onepath.fitting import APART, Fit, Method, fit_graph
 from onepath.graph import Graph
 from onepath.posterior import Posterior
+from onepath.programs import program
 from onepath.transition import LAWS
 from onepath.transitions import Cells, Transitions
 
@@ -52,7 +52,7 @@ def stiffness_of(posterior: Posterior, cells: Cells) -> Stiffness:
     return Stiffness(*map(float, _stiffness(posterior, Cells(*(np.asarray(part)[some] for part in cells)))))
 
 
-@eqx.filter_jit
+@program
 def _stiffness(posterior: Posterior, cells: Cells) -> tuple[Float[Array, ""], Float[Array, ""]]:
     graph, d = posterior.graph, posterior.graph.dimension
     latent, covariance = posterior.moments(cells.x + APART, order=2)

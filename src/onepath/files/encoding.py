@@ -25,7 +25,7 @@ import onepath.posterior
 import onepath.stiffness
 import onepath.trajectory
 import onepath.transitions
-from onepath.transition import LAWS
+from onepath.transition import LAWS, Law
 
 GENERATORS = {name: getattr(np.random, name) for name in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")}
 
@@ -80,9 +80,8 @@ def encode(value: Any, keep: Callable[[np.ndarray], int], where: str = "model") 
         return {"dict": [[str(key), encode(item, keep, f"{where}[{key!r}]")] for key, item in value.items()]}
     if type(value) in (list, tuple):
         return {type(value).__name__: [encode(item, keep, f"{where}[{i}]") for i, item in enumerate(value)]}
-    law = next((name for name, function in LAWS.items() if function is value), None)
-    if law is not None:
-        return {"law": law}
+    if isinstance(value, Law):
+        return {"law": next(name for name, law in LAWS.items() if law == value)}
     if isinstance(value, np.random.Generator):
         state = encode(value.bit_generator.state, keep, where)
         return {"generator": type(value.bit_generator).__name__, "state": state}

@@ -1,15 +1,15 @@
 """Randomised cross-validation, the paper's: train on one random half, judge on the other."""
 
-import equinox as eqx
 from jaxtyping import Array, Float
 
 from onepath.completion import Objective, Solver, objective_of
 from onepath.graph import Graph
 from onepath.learning.implicit import Judgement, Weights, Which, judge
+from onepath.programs import program
 from onepath.transitions import Cells
 
 
-@eqx.filter_jit
+@program
 def judge_split(
     logarithms: Float[Array, " k"],
     graph: Graph,

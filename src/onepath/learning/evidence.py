@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -12,6 +11,7 @@ from onepath.completion.objective import cell_loss, cell_rows, in_weights, rows_
 from onepath.graph import Graph
 from onepath.learning.implicit import Judgement, Weights, Which, graph_at
 from onepath.linalg import cholesky, contract, log_determinant, solve
+from onepath.programs import program
 from onepath.transitions import Cells
 
 
@@ -20,7 +20,7 @@ def negative_log_evidence(objective: Objective, weights: Weights) -> Float[Array
     return objective.loss(weights) + 0.5 * log_determinant(cholesky(objective.fisher(weights)))
 
 
-@eqx.filter_jit
+@program
 def judge_evidence(
     logarithms: Float[Array, " k"], graph: Graph, which: Which, cells: Cells, solver: Solver, start: Weights
 ) -> Judgement:

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 from onepath.completion import Completion, Objective, Solver, complete, objective_of
 from onepath.graph import Graph
 from onepath.kernels import unpack
+from onepath.programs import program
 from onepath.transitions import Cells
 
 Which = tuple[bool, ...]
@@ -28,6 +29,7 @@ class Judgement(NamedTuple):
     completion: Completion
 
 
+@program
 def graph_at(graph: Graph, which: Which, logarithms: Float[Array, " k"]) -> Graph:
     """The same graph with other parameters."""
     return graph.with_parameters(unpack(graph.parameters, which, logarithms))

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
@@ -19,6 +17,8 @@ from onepath.learning.implicit import Judgement, Weights, Which, graph_at
 from onepath.learning.optimisers import Found, Slope, descend, explore, settle
 from onepath.learning.prior import ParameterPrior
 from onepath.learning.robust import RandomisedLoss, robust_learning
+from onepath.linalg import constant
+from onepath.programs import program
 from onepath.transitions import Cells, Transitions, cells_of
 
 Vector = npt.NDArray[np.float64]
@@ -111,15 +111,14 @@ def learn_by_evidence(
     judged = WarmStart(_initial(graph, cells), learning.watch)
 
     def evidence(parameters: Vector) -> tuple[float, Vector]:
-        theta = jnp.asarray(parameters)
-        return judged(lambda start: judge_evidence(theta, graph, which, cells, learning.solver, start))
+        return judged(lambda start: judge_evidence(constant(parameters), graph, which, cells, learning.solver, start))
 
     if found is None:
         start = np.asarray(pack(graph.parameters, which))
         found = descend(_penalised(evidence, prior), start, prior.bounds, MOST_EVALUATIONS)
     else:
         found = settle(_penalised(evidence, prior), found, prior.bounds)
-    return Learned(graph_at(graph, which, jnp.asarray(found.parameters)), prior, found)
+    return Learned(graph_at(graph, which, constant(found.parameters)), prior, found)
 
 
 def learn_by_crossval(
@@ -129,15 +128,16 @@ def learn_by_crossval(
 
     The paper's way is Bayesian optimisation, with fresh halves each time and no prior but the bounds of the search.
     """
-    whole = Cells(*map(jnp.asarray, cells_of(transitions, most)))
+    whole = Cells(*map(constant, cells_of(transitions, most)))
     judged, start = WarmStart(_initial(graph, whole), learning.watch), np.asarray(pack(graph.parameters, which))
     rng = np.random.default_rng(learning.random_state)
     papers_way = learning.method == "bayesopt"
 
     def validation_loss(parameters: Vector, training: np.ndarray, validation: np.ndarray) -> tuple[float, Vector]:
-        theta = jnp.asarray(parameters)
         first, second = _half(transitions, training, most), _half(transitions, validation, most)
-        return judged(lambda start: judge_split(theta, graph, which, first, second, learning.solver, start))
+        return judged(
+            lambda start: judge_split(constant(parameters), graph, which, first, second, learning.solver, start)
+        )
 
     def active_learner(loss: RandomisedLoss) -> Found:
         if papers_way:
@@ -149,14 +149,14 @@ def learn_by_crossval(
     found = robust_learning(
         validation_loss, count, active_learner, splits=learning.splits, fresh=papers_way, random_state=rng
     )
-    return Learned(graph_at(graph, which, jnp.asarray(found.parameters)), prior, found)
+    return Learned(graph_at(graph, which, constant(found.parameters)), prior, found)
 
 
 def _half(transitions: Transitions, indices: np.ndarray, most: int) -> Cells:
     half = Transitions(*(part[indices] for part in transitions))
-    return Cells(*map(jnp.asarray, cells_of(half, most)))
+    return Cells(*map(constant, cells_of(half, most)))
 
 
-@eqx.filter_jit
+@program
 def _initial(graph: Graph, cells: Cells) -> Weights:
     return initial_weights(objective_of(graph, cells))
