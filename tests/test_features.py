@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from tinygp import kernels
 from tinygp.kernels import Kernel
 
-from onepath.features import Basis, UnknownFunction, with_bases
+from onepath.features import Basis, UnknownFunction, in_one_room, with_bases
 from onepath.kernels import stacked
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -117,6 +117,17 @@ def test_more_padding_in_a_basis_changes_nothing():
     padded = UnknownFunction(completed.kernel, completed.amplitude, completed.location, completed.scale, (more,))
     assert_allclose(padded.features(u)[..., :-7], completed.features(u), rtol=0, atol=1e-10)
     assert np.all(np.asarray(padded.features(u)[..., -7:]) == 0)
+
+
+def test_functions_in_one_room_are_the_same_functions():
+    u, usable = starts(1)
+    fine = with_bases(function(kernels.DotProduct() + kernels.Matern52(scale=0.3), 1), u, usable, 1e-4, ROOM)
+    coarse = with_bases(function(kernels.DotProduct() + kernels.Matern52(scale=3.0), 1), u, usable, 1e-4, ROOM)
+    assert len(coarse.bases[1].used) < len(fine.bases[1].used)
+    same, padded = in_one_room([fine, coarse])
+    assert [len(basis.used) for basis in padded.bases] == [len(basis.used) for basis in fine.bases]
+    for before, after in ((fine, same), (coarse, padded)):
+        assert_allclose(gram(after, u), gram(before, u), rtol=0, atol=1e-12 * np.max(gram(before, u)))
 
 
 def test_a_sum_is_a_concatenation():

@@ -5,7 +5,7 @@ residual variance. A sum of kernels is a concatenation of features, so each term
 kernel of finite rank needs only as many as its rank.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -151,13 +151,32 @@ def with_bases(
     else:
         size = min(most, u.shape[0])
         chosen = _chosen(replace(function, bases=()), u, usable, constant(tolerance), constant(least), size)
-    bases = []
-    for order, needed in chosen:
-        rank = max(int(needed), 1)
-        room = _room(rank)
-        points = places[np.resize(np.asarray(order)[:rank], room)]
-        bases.append(Basis(constant(points), jax.device_put(np.arange(room) < rank)))
-    return replace(function, bases=tuple(bases))
+    ranks = [max(int(needed), 1) for _, needed in chosen]
+    pairs = zip(chosen, ranks, strict=True)
+    return replace(
+        function, bases=tuple(_basis(places[np.asarray(order)[:rank]], _room(rank)) for (order, _), rank in pairs)
+    )
+
+
+def _basis(points: np.ndarray, room: int) -> Basis:
+    rank = len(points)
+    return Basis(constant(points[np.resize(np.arange(rank), room)]), jax.device_put(np.arange(room) < rank))
+
+
+def in_one_room(functions: Sequence[UnknownFunction]) -> list[UnknownFunction]:
+    """The same functions, the largest basis of each padded to the size of the largest of all.
+
+    They are evaluated together, so it costs nothing, and the next series more often finds its code compiled.
+    """
+    room = max(len(basis.used) for function in functions for basis in function.bases)
+    padded = []
+    for function in functions:
+        sizes = [len(basis.used) for basis in function.bases]
+        widest = max(range(len(sizes)), key=lambda k: (sizes[k], k))
+        bases = list(function.bases)
+        bases[widest] = _basis(np.asarray(bases[widest].points)[np.asarray(bases[widest].used)], room)
+        padded.append(replace(function, bases=tuple(bases)))
+    return padded
 
 
 @program

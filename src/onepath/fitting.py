@@ -17,7 +17,7 @@ from onepath.completion import (
     objective_of,
     smoothed_diffusion,
 )
-from onepath.features import with_bases
+from onepath.features import in_one_room, with_bases
 from onepath.graph import Graph, Parameters
 from onepath.kernels import pack, parameter_names
 from onepath.learning.implicit import Weights, Which, graph_at
@@ -109,6 +109,7 @@ def _with_bases(graph: Graph, cells: Cells, tolerance: float, most_points: dict[
     least = 0.0 if graph.level is None else LEAST_VARIANCE
     drift = with_bases(graph.drift, cells.x, usable, tolerance, most, apart=apart)
     diffusion = with_bases(graph.diffusion, cells.x, usable, tolerance, most, least, apart)
+    drift, diffusion = in_one_room([drift, diffusion])
     return replace(graph, drift=drift, diffusion=diffusion)
 
 
