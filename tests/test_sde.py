@@ -88,7 +88,12 @@ def test_points_in_one_dimension_have_three_forms(fitted):
 @pytest.mark.parametrize(
     ("setting", "value", "error", "message"),
     [
-        ("noise", "banded", ValueError, "noise='banded' is not known. Choose one of 'diagonal', 'isotropic', 'full'"),
+        (
+            "noise",
+            "banded",
+            ValueError,
+            "noise='banded' is not known. Choose one of 'auto', 'diagonal'",
+        ),
         ("link", "square", ValueError, "link='square' is not known. Choose one of 'softplus'"),
         ("transition", "milstein", ValueError, "transition='milstein' is not known. Choose one of 'auto', 'euler'"),
         ("solver", "adam", ValueError, "solver='adam' is not known. Choose one of 'fisher'"),

@@ -18,6 +18,13 @@ DEFAULT_NOISE = 1e-3
 """λ in units of an increment's mean square, where the user gives none."""
 
 
+CLEARLY = 4.0
+"""Standard errors from which a correlation is no accident."""
+
+LEAST_SHARE = 0.01
+"""Of an increment's mean square: what is left to the noise, however strong the drift."""
+
+
 class Settings(NamedTuple):
     """What a user may choose about the graph. Kernels are in the data's units; None is the default prior."""
 
@@ -30,13 +37,42 @@ class Settings(NamedTuple):
 
 
 def diffusion_unit(transitions: Transitions, noise: str) -> Vector:
-    """√(mean y²/Δt) of the row that each unknown entry of σ stands in."""
+    """√(mean y²/Δt), less what is drift, of the row that each unknown entry of σ stands in."""
     x, y, dt = transitions
-    root = np.sqrt(column_means(np.square(y) / dt[:, None]))
+    square = column_means(np.square(y) / dt[:, None])
+    root = np.sqrt(np.maximum(square - np.mean(dt) * persistence(transitions), LEAST_SHARE * square))
     if noise == "isotropic":
         root = np.sqrt(np.mean(np.square(root), keepdims=True))
     rows, _ = diffusion_entries(noise, x.shape[1])
     return root[rows]
+
+
+def noise_structure(noise: str, transitions: Transitions) -> str:
+    """What "auto" means for these data: "full" where increments of different dimensions are clearly correlated.
+
+    Differences of neighbouring increments are looked at, which hold hardly any drift.
+    """
+    d = transitions.x.shape[1]
+    if noise != "auto" or d == 1:
+        return "diagonal" if noise == "auto" else noise
+    differences = np.diff(transitions.y / np.sqrt(transitions.dt)[:, None], axis=0)
+    rows, columns = np.tril_indices(d, -1)
+    products = differences[:, rows] * differences[:, columns]
+    # neighbouring differences share an increment, so there are fewer independent ones than products
+    error = np.sqrt(np.mean(np.square(products), axis=0) * 1.5 / max(len(products), 1))
+    return "full" if np.any(np.abs(np.mean(products, axis=0)) > CLEARLY * error) else "diagonal"
+
+
+def persistence(transitions: Transitions) -> Vector:
+    """What neighbouring increments share, E y_k y_{k+1} / Δt_k Δt_{k+1} less two standard errors and not below 0: (d,).
+
+    Noise is new at every step, so this is the mean square of a drift that is strong and smooth along the path, as on a
+    limit cycle. Where the drift only holds against the noise, as in a well, it is 0.
+    """
+    rates = transitions.y / transitions.dt[:, None]
+    products = rates[1:] * rates[:-1]
+    error = np.std(products, axis=0) / np.sqrt(max(len(products), 1))
+    return np.maximum(column_means(products) - 2 * error, 0.0)
 
 
 def build_graph(settings: Settings, transitions: Transitions, units: Units) -> Graph:
@@ -63,12 +99,12 @@ def build_graph(settings: Settings, transitions: Transitions, units: Units) -> G
 
 
 def _drift(settings: Settings, transitions: Transitions, unit: Vector, units: Units) -> UnknownFunction:
-    """By default as large as an Ornstein–Uhlenbeck process's own drift, σ²/(2 sd(x))."""
+    """By default as large as an Ornstein–Uhlenbeck process's own drift, σ²/(2 sd(x)), and what is persistent."""
     d = transitions.x.shape[1]
     if settings.drift is None:
         lower, upper = (constant([edge(column) for column in transitions.x.T]) for edge in (np.min, np.max))
         kernel = default_drift_kernel(lower, upper)
-        rate = constant(np.broadcast_to(np.square(unit[:d]) / 2, (d,)))
+        rate = constant(np.sqrt(np.square(np.square(unit[:d]) / 2) + persistence(transitions)))
         return UnknownFunction(stacked(kernel, d), rate, constant(np.zeros(d)), constant(np.ones(d)))
     check_kernel(settings.drift, "drift", d)
     amplitude = constant(units.time / units.scale)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from onepath.build import Settings, build_graph, diffusion_unit, in_data_units
+from onepath.build import Settings, build_graph, diffusion_unit, in_data_units, noise_structure
 from onepath.completion import SOLVERS
 from onepath.consequences import Consequences, consequences
 from onepath.diagnose import Diagnosis, diagnose
@@ -48,8 +48,9 @@ class SDE(BaseEstimator):
     drift, diffusion : tinygp kernel or None
         Priors of f and of σ before its link, in the data's own units. None is the default prior, which takes its units
         from the data.
-    noise : "diagonal", "isotropic" or "full"
-        Which entries of σ are unknown; "full" is lower triangular with positive diagonal.
+    noise : "auto", "diagonal", "isotropic" or "full"
+        Which entries of σ are unknown; "full" is lower triangular with positive diagonal. "auto" is full where the
+        increments of different dimensions are correlated, and diagonal elsewhere.
     link : "softplus", "exp" or "identity"
         What keeps σ positive. "identity" is the paper's choice, and leaves its sign open.
     transition : "auto", "euler" or "linearised"
@@ -103,7 +104,7 @@ class SDE(BaseEstimator):
         drift: Any = None,
         diffusion: Any = None,
         *,
-        noise: str = "diagonal",
+        noise: str = "auto",
         link: str = "softplus",
         transition: str = "auto",
         solver: str = "fisher",
@@ -171,14 +172,15 @@ class SDE(BaseEstimator):
         begun = time.perf_counter()
         trajectory = read_trajectory(x, t=t, dt=dt, unit=unit, gap=gap)
         transitions = transitions_of(trajectory)
-        units = units_of(transitions, common=self.noise == "isotropic")
+        structure = noise_structure(self.noise, transitions)
+        units = units_of(transitions, common=structure == "isotropic")
         standardised = units.standardised(transitions)
 
         def build(law: str) -> Graph:
-            return build_graph(self._settings()._replace(transition=law), standardised, units)
+            return build_graph(self._settings()._replace(noise=structure, transition=law), standardised, units)
 
-        rows, _ = diffusion_entries(self.noise, trajectory.dimension)
-        smoothing = self.smoothing / np.square(in_data_units(diffusion_unit(standardised, self.noise), rows, units))
+        rows, _ = diffusion_entries(structure, trajectory.dimension)
+        smoothing = self.smoothing / np.square(in_data_units(diffusion_unit(standardised, structure), rows, units))
         with Progress(self.progress) as watch:
             method = self._method(trajectory.dimension, smoothing, watch)
             self.stiffness_: Stiffness | None = None

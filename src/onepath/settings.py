@@ -17,7 +17,7 @@ def is_papers_way(sde: Any) -> bool:
 
 def check_settings(sde: Any) -> None:
     """Refuse settings that mean nothing, before any work."""
-    known_values = {"noise": NOISES, "link": LINKS, "transition": ("auto", *LAWS), "solver": SOLVERS}
+    known_values = {"noise": ("auto", *NOISES), "link": LINKS, "transition": ("auto", *LAWS), "solver": SOLVERS}
     for name, known in known_values.items():
         if getattr(sde, name) not in tuple(known):
             choices = ", ".join(map(repr, known))

@@ -38,7 +38,7 @@ def _data(sde: Any) -> list[str]:
 
 def _model(sde: Any) -> list[str]:
     lines = [
-        f"Model       dX = f(X) dt + σ(X) dW, {sde.noise} σ, {sde.link} link",
+        f"Model       dX = f(X) dt + σ(X) dW, {sde.graph_.structure} σ, {sde.link} link",
         f"Law         {findings.law(sde)}",
         f"Completion  {sde.outcome_}; J = {sde.loss_:.6g}, log evidence {sde.evidence_:.6g}; {sde.seconds_:.2g} s",
     ]

@@ -24,7 +24,7 @@ Gap = Annotated[float, typer.Option("--gap", help="Steps longer than this many m
 Encoding = Annotated[str | None, typer.Option("--encoding", help="Of a text file, if not UTF-8: latin-1, utf-16 ...")]
 Drift = Annotated[str | None, typer.Option("--drift", help="Kernel: matern52, or '4*Matern52(0.5)+DotProduct()'.")]
 Diffusion = Annotated[str | None, typer.Option("--diffusion", help="Kernel of the diffusion, likewise.")]
-Noise = Annotated[str, typer.Option("--noise", help="diagonal, isotropic or full.")]
+Noise = Annotated[str, typer.Option("--noise", help="auto, diagonal, isotropic or full.")]
 Link = Annotated[str, typer.Option("--link", help="softplus, exp or identity.")]
 Transition = Annotated[str | None, typer.Option("--transition", help="Law of a step, such as euler.")]
 Solver = Annotated[str, typer.Option("--solver", help="fisher, newton or gradient.")]
@@ -48,7 +48,7 @@ def fit(
     encoding: Encoding = None,
     drift: Drift = None,
     diffusion: Diffusion = None,
-    noise: Noise = "diagonal",
+    noise: Noise = "auto",
     link: Link = "softplus",
     transition: Transition = None,
     solver: Solver = "fisher",

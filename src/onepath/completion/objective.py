@@ -5,12 +5,15 @@ derivatives as the transition law asks for. So derivatives are taken in q, a few
 weights by the features.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Float
 
 from onepath.graph import Graph
@@ -38,6 +41,25 @@ def cell_rows(graph: Graph, latent: Float[Array, "functions k"], cell: Cells) ->
     of_covariance = small_forward_solve(lower, jnp.swapaxes(half, 0, 1)).reshape(-1, size)
     rows = jnp.concatenate([of_mean, jnp.sqrt(0.5) * of_covariance])
     return jnp.sqrt(cell.counts) * rows.reshape(-1, *latent.shape)
+
+
+class Group(NamedTuple):
+    """Functions that the expected curvature couples with each other, and the rows of `cell_rows` that touch them."""
+
+    functions: list[int]
+    rows: list[int]
+
+
+def groups_of(graph: Graph) -> list[Group]:
+    """All functions together; or one by one, where dimensions have nothing to do with each other during a step."""
+    d, functions = graph.dimension, graph.dimension + len(graph.unit)
+    if graph.law.order > 0 or graph.structure == "full":
+        return [Group(list(range(functions)), list(range(d + d * d)))]
+    variances = [d + i * d + i for i in range(d)]
+    drifts = [Group([i], [i]) for i in range(d)]
+    if graph.structure == "isotropic":
+        return [*drifts, Group([d], variances)]
+    return [*drifts, *(Group([d + i], [variances[i]]) for i in range(d))]
 
 
 class Objective(eqx.Module):
@@ -78,12 +100,14 @@ class Objective(eqx.Module):
 
     def fisher(self, weights: Float[Array, "functions p"]) -> Float[Array, "w w"]:
         """The Fisher matrix of J, the Hessian's expectation, which is always positive definite."""
-        return rows_in_weights(self._each(cell_rows, weights), self.phi)
+        return rows_in_weights(self._each(cell_rows, weights), self.phi, groups_of(self.graph))
 
     def with_best_drift(self, weights: Float[Array, "functions p"]) -> Float[Array, "functions p"]:
         """f*(σ), the best drift for these diffusion weights (paper, eq. 6): one step, Euler's J is quadratic in f."""
         d = self.graph.dimension
-        curvature = rows_in_weights(self._each(cell_rows, weights)[:, :, :d], self.phi[:, :d])
+        drifts = [Group([f for f in functions if f < d], rows) for functions, rows in groups_of(self.graph)]
+        drifts = [group for group in drifts if group.functions]
+        curvature = rows_in_weights(self._each(cell_rows, weights), self.phi, drifts)
         step = jnp.linalg.solve(curvature, self.gradient(weights)[:d].ravel())
         return weights.at[:d].add(-step.reshape(d, -1))
 
@@ -100,11 +124,18 @@ def in_weights(curvature: Float[Array, "c f k f k"], phi: Float[Array, "c f k p"
     return jnp.block(rows) + jnp.eye(functions * p)
 
 
-def rows_in_weights(rows: Float[Array, "c r f k"], phi: Float[Array, "c f k p"]) -> Float[Array, "w w"]:
-    """I + Σ φᵀ RᵀR φ."""
-    parts = [rows[..., i, None] * phi[:, None, :, i] for i in range(rows.shape[3])]
-    acted = reduce(jnp.add, parts).reshape(rows.shape[0] * rows.shape[1], -1)
-    return acted.T @ acted + jnp.eye(acted.shape[1])
+def rows_in_weights(
+    rows: Float[Array, "c r f k"], phi: Float[Array, "c f k p"], groups: Sequence[Group]
+) -> Float[Array, "w w"]:
+    """I + Σ φᵀ RᵀR φ, for the weights of these groups of functions."""
+    blocks = []
+    for functions, touching in groups:
+        own, features = rows[:, np.array(touching)][:, :, np.array(functions)], phi[:, np.array(functions)]
+        parts = [own[..., i, None] * features[:, None, :, i] for i in range(rows.shape[3])]
+        acted = reduce(jnp.add, parts).reshape(rows.shape[0] * len(touching), -1)
+        blocks.append(acted.T @ acted)
+    curvature = block_diag(*blocks)
+    return curvature + jnp.eye(len(curvature))
 
 
 def _acted(curvature: Float[Array, "c k l"], phi: Float[Array, "c l p"]) -> Float[Array, "c k p"]:

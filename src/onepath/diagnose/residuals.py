@@ -13,7 +13,7 @@ from onepath.transitions import Transitions
 Law = Callable[[Floats, Floats], tuple[Floats, Floats]]
 """(x, dt) → means (n, d) and covariances (n, d, d) of increments."""
 
-MEAN, VARIANCE, SKEWNESS, KURTOSIS, SQUARES = 0.15, 0.15, 0.3, 1.0, 0.1
+MEAN, VARIANCE, SKEWNESS, KURTOSIS, SQUARES, TOGETHER = 0.15, 0.15, 0.3, 1.0, 0.1, 0.1
 """Deviations that are too small to matter, whatever their p-value: a smooth prior leaves such in long records."""
 
 LEAST_PAIRS = 10
@@ -64,7 +64,7 @@ def autocorrelation(residuals: Residuals, z: Floats, lag: int) -> tuple[Floats, 
 
 
 def ask_residuals(residuals: Residuals) -> Answer:
-    """Mean 0, variance 1, no skewness or excess kurtosis, and squares without memory."""
+    """Mean 0, variance 1, no skewness or excess kurtosis, squares without memory, and dimensions independent."""
     z, n = residuals.z, len(residuals.z)
     mean, variance = z.mean(axis=0), z.var(axis=0)
     skewness, kurtosis = stats.skew(z, axis=0), stats.kurtosis(z, axis=0)
@@ -82,6 +82,9 @@ def ask_residuals(residuals: Residuals) -> Answer:
         "their tails are not normal": (kurtosis, np.sqrt(24 / n), KURTOSIS),
         "their size has a memory, as under a hidden volatility": (memory, error, SQUARES),
     }
+    if z.shape[1] > 1:
+        together = np.atleast_2d(np.corrcoef(z.T))[np.tril_indices(z.shape[1], -1)]
+        tests["those of different dimensions are correlated (try noise='full')"] = (together, 1 / np.sqrt(n), TOGETHER)
     logs, sizes = {}, {}
     for name, (effect, error, floor) in tests.items():
         logs[name] = smallest(normal_tail(effect / error)) if np.max(np.abs(effect)) > floor else 0.0

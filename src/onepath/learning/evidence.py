@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from onepath.completion import Objective, Solver, complete
-from onepath.completion.objective import cell_loss, cell_rows, in_weights, rows_in_weights
+from onepath.completion.objective import cell_loss, cell_rows, groups_of, in_weights, rows_in_weights
 from onepath.graph import Graph
 from onepath.learning.implicit import Judgement, Weights, Which, graph_at
 from onepath.linalg import cholesky, contract, log_determinant, solve
@@ -58,7 +58,7 @@ def judge_evidence(
 
     slope, hessian = jax.vmap(jax.grad(loss))(both, cells), jax.vmap(jax.hessian(loss))(both, cells)
     rows = jax.vmap(cell_rows, (None, 0, 0))(graph, latent, cells)
-    lower = cholesky(rows_in_weights(rows, phi))
+    lower = cholesky(rows_in_weights(rows, phi, groups_of(graph)))
     inverse = solve(lower, jnp.eye(functions * p)).reshape(functions, p, functions, p)
     reach = jnp.einsum("cfkp,fpgq->cfkgq", phi, inverse)
     covariance = jnp.sum(reach[:, :, :, :, None] * phi[:, None, None], axis=-1)

@@ -157,7 +157,7 @@ def model_facts(sde: Any) -> Rows:
     """Which model, how it was completed, and how well."""
     rows = [
         ("Equation", "dX = f(X) dt + σ(X) dW"),
-        ("Diffusion matrix", f"{sde.noise}, {sde.link} link"),
+        ("Diffusion matrix", f"{sde.graph_.structure}, {sde.link} link"),
         ("Law of a step", findings.law(sde)),
         ("Completion", f"{sde.outcome_}, by {sde.solver}; J = {sde.loss_:.6g}"),
         ("Log evidence", f"{sde.evidence_:.6g}, by Laplace's approximation"),
