@@ -28,7 +28,7 @@ from onepath.posterior import Member, Posterior, member_of
 from onepath.programs import program
 from onepath.transitions import Cells, Transitions, cells_of, coarser
 
-MOST_POINTS = {1: 512, 2: 128}
+MOST_POINTS = {1: 256, 2: 128}
 """Points for the features of one term, at most, by dimension; above two dimensions as in two, here and below."""
 
 LEARNING_CELLS, LEARNING_POINTS, LEARNING_TOLERANCE = {1: 128, 2: 256}, {1: 64, 2: 64}, 1e-4
