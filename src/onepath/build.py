@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from jaxtyping import Array, Float
 
 from onepath.features import UnknownFunction
 from onepath.graph import Graph, diffusion_entries
@@ -18,8 +19,14 @@ DEFAULT_NOISE = 1e-3
 """λ in units of an increment's mean square, where the user gives none."""
 
 
+AROUND = 51
+"""Increments that say how large those in the middle of them may be."""
+
 CLEARLY = 4.0
 """Standard errors from which a correlation is no accident."""
+
+LEAST_PAIRS = 10
+"""Of neighbouring increments, to say anything about what they share."""
 
 LEAST_SHARE = 0.01
 """Of an increment's mean square: what is left to the noise, however strong the drift."""
@@ -36,11 +43,11 @@ class Settings(NamedTuple):
     noise_variance: float | None
 
 
-def diffusion_unit(transitions: Transitions, noise: str) -> Vector:
-    """√(mean y²/Δt), less what is drift, of the row that each unknown entry of σ stands in."""
+def diffusion_unit(transitions: Transitions, noise: str, persistent: Vector) -> Vector:
+    """√(mean y²/Δt), less what is persistent drift, of the row that each unknown entry of σ stands in."""
     x, y, dt = transitions
     square = column_means(np.square(y) / dt[:, None])
-    root = np.sqrt(np.maximum(square - np.mean(dt) * persistence(transitions), LEAST_SHARE * square))
+    root = np.sqrt(np.maximum(square - np.mean(dt) * persistent, LEAST_SHARE * square))
     if noise == "isotropic":
         root = np.sqrt(np.mean(np.square(root), keepdims=True))
     rows, _ = diffusion_entries(noise, x.shape[1])
@@ -50,16 +57,24 @@ def diffusion_unit(transitions: Transitions, noise: str) -> Vector:
 def noise_structure(noise: str, transitions: Transitions) -> str:
     """What "auto" means for these data: "full" where increments of different dimensions are clearly correlated.
 
-    Differences of neighbouring increments are looked at, which hold hardly any drift.
+    Differences of neighbouring increments are looked at, which hold hardly any drift, in units of those around them,
+    since noise may depend on the state.
     """
     d = transitions.x.shape[1]
     if noise != "auto" or d == 1:
         return "diagonal" if noise == "auto" else noise
-    differences = np.diff(transitions.y / np.sqrt(transitions.dt)[:, None], axis=0)
+    first, second = _neighbours(transitions)
+    if len(first) < LEAST_PAIRS:
+        return "diagonal"
+    scaled = transitions.y / np.sqrt(transitions.dt)[:, None]
+    differences = scaled[second] - scaled[first]
+    window = np.ones(min(AROUND, len(first)))
+    around = [np.convolve(column, window, mode="same") / len(window) for column in np.square(differences).T]
+    differences = differences / np.sqrt(np.maximum(np.transpose(around), np.finfo(float).tiny))
     rows, columns = np.tril_indices(d, -1)
     products = differences[:, rows] * differences[:, columns]
     # neighbouring differences share an increment, so there are fewer independent ones than products
-    error = np.sqrt(np.mean(np.square(products), axis=0) * 1.5 / max(len(products), 1))
+    error = np.sqrt(np.mean(np.square(products), axis=0) * 1.5 / len(products))
     return "full" if np.any(np.abs(np.mean(products, axis=0)) > CLEARLY * error) else "diagonal"
 
 
@@ -69,16 +84,27 @@ def persistence(transitions: Transitions) -> Vector:
     Noise is new at every step, so this is the mean square of a drift that is strong and smooth along the path, as on a
     limit cycle. Where the drift only holds against the noise, as in a well, it is 0.
     """
+    first, second = _neighbours(transitions)
     rates = transitions.y / transitions.dt[:, None]
-    products = rates[1:] * rates[:-1]
-    error = np.std(products, axis=0) / np.sqrt(max(len(products), 1))
-    return np.maximum(column_means(products) - 2 * error, 0.0)
+    products = rates[second] * rates[first]
+    if len(products) < LEAST_PAIRS:
+        return np.zeros(products.shape[1])
+    return np.maximum(column_means(products) - 2 * np.std(products, axis=0) / np.sqrt(len(products)), 0.0)
+
+
+def _neighbours(transitions: Transitions) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Indices of transitions and of those that begin where they end: not over gaps, and not into another record."""
+    x, y, _ = transitions
+    apart = np.abs(x[:-1] + y[:-1] - x[1:])
+    first = np.flatnonzero(np.all(apart <= 1e-9 * np.max(np.abs(x), axis=0, initial=1.0), axis=1))
+    return first, first + 1
 
 
 def build_graph(settings: Settings, transitions: Transitions, units: Units) -> Graph:
     """The graph of these settings, in standardised units, without points for its features yet."""
     d = transitions.x.shape[1]
-    unit = diffusion_unit(transitions, settings.noise)
+    persistent = persistence(transitions)
+    unit = diffusion_unit(transitions, settings.noise, persistent)
     rows, columns = diffusion_entries(settings.noise, d)
     level = None if settings.link == "identity" else constant(np.ones(len(set(rows[rows == columns]))))
     noise_unit = column_means(np.square(transitions.y))
@@ -86,7 +112,7 @@ def build_graph(settings: Settings, transitions: Transitions, units: Units) -> G
     if settings.noise_variance is not None:
         noise, noise_unit = settings.noise_variance, 1.0 / np.square(units.scale)
     return Graph(
-        drift=_drift(settings, transitions, unit, units),
+        drift=_drift(settings, transitions, unit, persistent, units),
         diffusion=_diffusion(settings, unit, units),
         unit=constant(unit),
         level=level,
@@ -98,13 +124,15 @@ def build_graph(settings: Settings, transitions: Transitions, units: Units) -> G
     )
 
 
-def _drift(settings: Settings, transitions: Transitions, unit: Vector, units: Units) -> UnknownFunction:
+def _drift(
+    settings: Settings, transitions: Transitions, unit: Vector, persistent: Vector, units: Units
+) -> UnknownFunction:
     """By default as large as an Ornstein–Uhlenbeck process's own drift, σ²/(2 sd(x)), and what is persistent."""
     d = transitions.x.shape[1]
     if settings.drift is None:
         lower, upper = (constant([edge(column) for column in transitions.x.T]) for edge in (np.min, np.max))
         kernel = default_drift_kernel(lower, upper)
-        rate = constant(np.sqrt(np.square(np.square(unit[:d]) / 2) + persistence(transitions)))
+        rate = constant(np.sqrt(np.square(np.square(unit[:d]) / 2) + persistent))
         return UnknownFunction(stacked(kernel, d), rate, constant(np.zeros(d)), constant(np.ones(d)))
     check_kernel(settings.drift, "drift", d)
     amplitude = constant(units.time / units.scale)
@@ -129,3 +157,10 @@ def _diffusion(settings: Settings, unit: Vector, units: Units) -> UnknownFunctio
 def in_data_units(entries: Vector, rows: np.ndarray, units: Units) -> Vector:
     """Entries of σ, standing in these rows, in the data's units."""
     return entries * units.scale[rows] / np.sqrt(units.time)
+
+
+def smoothing_of(smoothing: float, transitions: Transitions, noise: str, units: Units) -> Float[Array, " entries"]:
+    """γ, given in squared units of σ, in each entry's own."""
+    rows, _ = diffusion_entries(noise, transitions.x.shape[1])
+    unit = diffusion_unit(transitions, noise, persistence(transitions))
+    return constant(smoothing / np.square(in_data_units(unit, rows, units)))

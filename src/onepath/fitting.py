@@ -18,7 +18,7 @@ from onepath.completion import (
     smoothed_diffusion,
 )
 from onepath.features import in_one_room, with_bases
-from onepath.graph import Graph, Parameters
+from onepath.graph import Graph
 from onepath.kernels import pack, parameter_names
 from onepath.learning.implicit import Weights, Which, graph_at
 from onepath.learning.learn import Learned, Learning, learn_by_crossval, learn_by_evidence, learned_parameters
@@ -69,14 +69,14 @@ class Fit(NamedTuple):
     cells: Cells
 
 
-def fit_graph(graph: Graph, transitions: Transitions, method: Method, start: Parameters | None = None) -> Fit:
-    """Everything between a built graph and its posterior; learning begins at `start`, or where the graph was built."""
+def fit_graph(graph: Graph, transitions: Transitions, method: Method, learned: Learned | None = None) -> Fit:
+    """Everything between a built graph and its posterior; what has been learned already is not learned again."""
     which = learned_parameters(graph, method.fixed)
     cells = Cells(*map(constant, cells_of(transitions, method.cells)))
-    learned = None
-    if method.learning is not None and any(which):
-        learned = _learn(graph, start or graph.parameters, transitions, cells, which, method.learning)
-        graph = learned.graph
+    if learned is None and method.learning is not None and any(which):
+        learned = _learn(graph, transitions, cells, which, method.learning)
+    if learned is not None:
+        graph = graph.with_parameters(learned.graph.parameters)
     graph = _with_bases(graph, cells, method.tolerance, MOST_POINTS)
     parameters, distances = _parameters(graph, which, learned)
     completions, members, values = _complete(parameters, graph, which, cells, method.solver, method.smoothing)
@@ -117,9 +117,7 @@ def _rank(graph: Graph) -> int:
     return sum(int(np.sum(np.asarray(basis.used))) for basis in graph.drift.bases + graph.diffusion.bases)
 
 
-def _learn(
-    graph: Graph, start: Parameters, transitions: Transitions, cells: Cells, which: Which, learning: Learning
-) -> Learned:
+def _learn(graph: Graph, transitions: Transitions, cells: Cells, which: Which, learning: Learning) -> Learned:
     """Learn on coarse cells; choose points again while the learned parameters need more of them than they have.
 
     The prior of the parameters is centred on the values that the graph was built with.
@@ -127,7 +125,7 @@ def _learn(
     most = LEARNING_CELLS[min(graph.dimension, 2)]
     coarse = Cells(*map(constant, coarser(Cells(*map(np.asarray, cells)), most)))
     prior = parameter_prior(parameter_names(graph.parameters, which), np.asarray(pack(graph.parameters, which)))
-    current = _with_bases(graph.with_parameters(start), coarse, LEARNING_TOLERANCE, LEARNING_POINTS)
+    current = _with_bases(graph, coarse, LEARNING_TOLERANCE, LEARNING_POINTS)
     for _ in range(ROUNDS):
         if learning.method == "evidence":
             learned = learn_by_evidence(current, which, prior, coarse, learning)

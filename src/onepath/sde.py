@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from onepath.build import Settings, build_graph, diffusion_unit, in_data_units, noise_structure
+from onepath.build import Settings, build_graph, noise_structure, smoothing_of
 from onepath.completion import SOLVERS
 from onepath.consequences import Consequences, consequences
 from onepath.diagnose import Diagnosis, diagnose
@@ -20,7 +20,7 @@ from onepath.evaluation import draws as drawn
 from onepath.evaluation import in_chunks, marginals, matrices, mixture_quantile, predictive
 from onepath.fitting import Fit, Method, fit_graph
 from onepath.forecast import Paths, forecast, simulate
-from onepath.graph import Graph, diffusion_entries
+from onepath.graph import Graph
 from onepath.kernels import learnable, pack, parameter_names
 from onepath.learning.learn import Learning
 from onepath.progress import Progress
@@ -179,10 +179,8 @@ class SDE(BaseEstimator):
         def build(law: str) -> Graph:
             return build_graph(self._settings()._replace(noise=structure, transition=law), standardised, units)
 
-        rows, _ = diffusion_entries(structure, trajectory.dimension)
-        smoothing = self.smoothing / np.square(in_data_units(diffusion_unit(standardised, structure), rows, units))
         with Progress(self.progress) as watch:
-            method = self._method(trajectory.dimension, smoothing, watch)
+            method = self._method(standardised, structure, units, watch)
             self.stiffness_: Stiffness | None = None
             if self.transition == "auto" and not is_papers_way(self):
                 fit, self.transition_, self.stiffness_ = fit_adequately(build, standardised, method)
@@ -200,21 +198,25 @@ class SDE(BaseEstimator):
             )
         return self
 
-    def _method(self, dimension: int, smoothing: Any, watch: Progress) -> Method:
+    def _method(self, transitions: Transitions, structure: str, units: Units, watch: Progress) -> Method:
         solver, learning = SOLVERS[self.solver], None
         if self.learn is not None:
             splits = self.splits or (1 if self.learn == "bayesopt" else 10)
             evaluations = self.evaluations or (75 if splits == 1 else 150)
             learning = Learning(self.learn, solver, splits, evaluations, self.random_state, watch)
-        cells = self.cells or MOST_CELLS[min(dimension, 2)]
-        return Method(solver, learning, self.fixed, cells, self.tolerance, smoothing if self.smoothing else None)
+        cells = self.cells or MOST_CELLS[min(transitions.x.shape[1], 2)]
+        smoothing = smoothing_of(self.smoothing, transitions, structure, units) if self.smoothing else None
+        return Method(solver, learning, self.fixed, cells, self.tolerance, smoothing)
 
     def _settings(self) -> Settings:
         return Settings(
             self.drift_kernel, self.diffusion_kernel, self.noise, self.link, self.transition, self.noise_variance
         )
 
+    _diagnosis: Diagnosis | None = None
+
     def _keep(self, trajectory: Trajectory, transitions: Transitions, units: Units, fit: Fit) -> None:
+        self._diagnosis = None
         graph, volume = fit.posterior.graph, len(transitions.dt) * float(np.sum(np.log(units.scale)))
         which = learnable(graph.parameters)
         values = np.exp(np.asarray(pack(graph.parameters, which)))
@@ -313,10 +315,12 @@ class SDE(BaseEstimator):
     def diagnose(self) -> Diagnosis:
         """Is this the right model for these data at this step? One verdict, and an answer to each question."""
         check_is_fitted(self)
-        return diagnose(self)
+        if self._diagnosis is None:
+            self._diagnosis = diagnose(self)
+        return self._diagnosis
 
     def summary(self) -> str:
-        """What was observed, what was learned, and how it ended."""
+        """What was observed, what was learned, what follows, and whether the model fits."""
         check_is_fitted(self)
         return summarise(self)
 

@@ -87,16 +87,15 @@ class Chosen(NamedTuple):
 
 
 def fit_adequately(build: Callable[[str], Graph], transitions: Transitions, method: Method) -> Chosen:
-    """Fit with Euler's law, and where that is not adequate once more with the second law, from what was learned."""
+    """Fit with Euler's law, and where that is not adequate complete the graph once more, with the second law.
+
+    The parameters stay those learned with Euler's law, which says as much about smoothness; how probable each of those
+    around them is, is judged anew.
+    """
     fit = fit_graph(build("euler"), transitions, method)
     stiffness = stiffness_of(fit.posterior, fit.cells)
     if stiffness.euler_is_adequate:
         return Chosen(fit, "euler", stiffness)
-    graph, parameters = build("linearised"), fit.posterior.graph.parameters
-    if method.learning is None or method.learning.method == "bayesopt":
-        again = fit_graph(graph.with_parameters(parameters), transitions, method._replace(learning=None))
-        again = again._replace(learned=fit.learned)
-    else:
-        again = fit_graph(graph, transitions, method, parameters)
+    again = fit_graph(build("linearised"), transitions, method, fit.learned)
     change = stiffness_of(again.posterior, again.cells).change
     return Chosen(again, "linearised", Stiffness(change, stiffness.shift))

@@ -9,8 +9,9 @@ from onepath.equation import written
 
 
 def summarise(sde: Any) -> str:
-    """What was observed, what was learned, and how it ended."""
-    return "\n".join([*_data(sde), *_model(sde), *_equations(sde), *_smoothness(sde), *_table(sde)])
+    """What was observed, what was learned, how it ended, what follows, and whether the model fits."""
+    learned = [*_data(sde), *_model(sde), *_equations(sde), *_smoothness(sde), *_table(sde)]
+    return "\n".join([*learned, *_follows(sde), f"Verdict     {sde.diagnose().verdict}"])
 
 
 def _per(sde: Any, power: str = "") -> str:
@@ -58,9 +59,8 @@ def _equations(sde: Any) -> list[str]:
         if findings.is_clear(polynomial):
             lines.append(f"Equation    drift{which} = {written(polynomial, shown)}{_per(sde)}")
         else:
-            lines.append(
-                f"Equation    the drift{which} is no cubic polynomial: one explains {polynomial.explained:.0%} of it"
-            )
+            share = max(polynomial.explained, 0.0)
+            lines.append(f"Equation    none: the best cubic polynomial explains {share:.0%} of the drift{which}")
     return lines
 
 
@@ -76,6 +76,12 @@ def _smoothness(sde: Any) -> list[str]:
         each = ", ".join(f"{np.median(lengths[:, i]):.3g} in {name}" for i, name in enumerate(sde.trajectory_.names))
         lines.append(f"Smoothness  the {role} bends over about {each}")
     return lines
+
+
+def _follows(sde: Any) -> list[str]:
+    """Fixed points and passages, or modes."""
+    first, *others = (line.strip() for line in str(sde.consequences()).splitlines())
+    return [f"Follows     {first}", *(f"            {line}" for line in others)]
 
 
 def _table(sde: Any) -> list[str]:
