@@ -87,6 +87,18 @@ def test_a_cell_is_computed_again_when_its_settings_have_changed(interrupted, mo
     assert not any(journal.finished(one) for one in BENCHMARKS)
 
 
+def test_forgotten_cells_are_gone_and_no_others(interrupted, tmp_path):
+    path = tmp_path / "cells.jsonl"
+    path.write_bytes(interrupted[1].read_bytes())
+    journal = Journal(path)
+    journal.forget(BENCHMARKS[1:3])
+    for one in (journal, Journal(path)):
+        assert [cell for cell in BENCHMARKS if not one.finished(cell)] == BENCHMARKS[1:3]
+    with journal.writing() as writer:
+        writer.keep(interrupted[2].get(BENCHMARKS[1]))
+    assert Journal(path).finished(BENCHMARKS[1])
+
+
 def test_two_runs_cannot_write_one_journal(tmp_path):
     path = tmp_path / "cells.jsonl"
     with Journal(path).writing(), pytest.raises(BlockingIOError, match="Another run"), Journal(path).writing():
