@@ -213,6 +213,21 @@ def test_figures_have_labelled_axes_and_a_legend(interrupted, not_learned):
     assert np.ptp(band[:, 1]) > 0.1 * np.ptp(drawn.axes[1].get_ylim())
 
 
+def test_kept_results_are_of_the_present_settings():
+    journal, population = (Journal(DOCS / "paper" / name) for name in ("cells.jsonl", "population.jsonl"))
+    quick = ["benchmark", "non-learned", "default"]
+    assert all(journal.finished(one) for one in plan(NAMES, quick))
+    assert all(population.finished(one) for one in plan(list(TABLES), quick, range(1, 21)))
+    assert all(journal.finished(one) for one in plan(list(TABLES), ["learned", "learned-newton"]))
+
+
+@pytest.mark.parametrize(("trajectory", "most"), [("exponential-2", 0.25), ("trigonometric-1", 0.12)])
+def test_the_volatility_is_found_from_every_tenth_point_where_the_paper_prints_seven_tenths(trajectory, most):
+    kept = row_of(Journal(DOCS / "paper" / "cells.jsonl").get(step_cell(trajectory, "default", AS_DESCRIBED, 10)))
+    assert kept.diffusion <= most
+    assert PRINTED_BY_STEP[trajectory, "learned"][9].diffusion > 0.69
+
+
 def test_the_page_shows_the_kept_results():
     page = (DOCS / "paper.md").read_text()
     assert fill(page, DOCS / "paper") == page
