@@ -36,6 +36,10 @@ def step_figure(name: str, journal: Journal) -> Figure:
             found = _rows(journal, trajectory, method, view)
             if not np.all(np.isnan(found)):
                 look = {"color": COLOURS[method], "linestyle": style, "label": f"{LABELS[method]}, {shown}"}
+                if method == LEARNED:
+                    # these cells take minutes each, so there may be single ones, which make no line
+                    look |= {"marker": "D", "markersize": 5}
+                    look |= {"markerfacecolor": "white" if view == AS_PRINTED else COLOURS[method]}
                 lines.append((found, look))
     for rows, look in lines:
         for index, panel in enumerate(panels):
