@@ -11,6 +11,7 @@ from tinygp.kernels.distance import L2Distance
 
 from onepath.build import Settings, build_graph
 from onepath.completion import SOLVERS, complete, objective_of, quadratic_variation_start, smoothed_diffusion
+from onepath.completion.gradient import place_of
 from onepath.features import with_bases
 from onepath.transitions import Transitions, Units, cells_of
 
@@ -179,6 +180,29 @@ def test_best_drift_is_the_papers():
     best = objective.latent(objective.with_best_drift(weights))[:, :, 0]
     assert_allclose(best[:n, 0], expected, rtol=0, atol=1e-9 * np.abs(expected).max())
     assert_allclose(best[:, 1], objective.latent(weights)[:, 1, 0])
+
+
+def best_drift_and_loss(objective, weights):
+    best = objective.with_best_drift(weights)
+    return objective.latent(best), objective.loss(best)
+
+
+@pytest.mark.parametrize(("d", "noise", "link"), [CASES[0], CASES[2]])
+def test_gradient_descent_sees_the_loss_with_the_drift_at_its_best(d, noise, link):
+    """Its slope in the diffusion's weights, the drift following them, against differences."""
+    objective = problem(transitions(d, copies=2), link, noise)
+    weights, step = random_weights(objective), 1e-4
+    place = eqx.filter_jit(place_of)(objective, jnp.moveaxis(objective.phi[:, :, 0], 1, 0), weights)
+    assert_allclose(place.values, objective.latent(weights)[:, d:, 0].T, atol=1e-12)
+    profiled = eqx.filter_jit(best_drift_and_loss)
+    latent, loss = profiled(objective, weights)
+    assert_allclose(objective.latent(place.weights), latent, atol=1e-9)
+    assert float(place.loss) == pytest.approx(float(loss), rel=1e-12)
+    for seed in range(3):
+        direction = np.random.default_rng(seed).normal(size=weights.shape)
+        direction[:d] = 0.0
+        along = [float(profiled(objective, weights + k * step * direction)[1]) for k in (-2, -1, 1, 2)]
+        assert np.sum(np.asarray(place.slope) * direction[d:]) == pytest.approx(difference(along, step), rel=1e-6)
 
 
 def test_smoothing_and_start_are_the_papers():

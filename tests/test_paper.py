@@ -87,6 +87,18 @@ def test_a_cell_is_computed_again_when_its_settings_have_changed(interrupted, mo
     assert not any(journal.finished(one) for one in BENCHMARKS)
 
 
+def test_forgotten_cells_are_gone_and_no_others(interrupted, tmp_path):
+    path = tmp_path / "cells.jsonl"
+    path.write_bytes(interrupted[1].read_bytes())
+    journal = Journal(path)
+    journal.forget(BENCHMARKS[1:3])
+    for one in (journal, Journal(path)):
+        assert [cell for cell in BENCHMARKS if not one.finished(cell)] == BENCHMARKS[1:3]
+    with journal.writing() as writer:
+        writer.keep(interrupted[2].get(BENCHMARKS[1]))
+    assert Journal(path).finished(BENCHMARKS[1])
+
+
 def test_two_runs_cannot_write_one_journal(tmp_path):
     path = tmp_path / "cells.jsonl"
     with Journal(path).writing(), pytest.raises(BlockingIOError, match="Another run"), Journal(path).writing():
@@ -199,6 +211,21 @@ def test_figures_have_labelled_axes_and_a_legend(interrupted, not_learned):
         assert figure.legends
     band = drawn.axes[1].collections[0].get_paths()[0].vertices
     assert np.ptp(band[:, 1]) > 0.1 * np.ptp(drawn.axes[1].get_ylim())
+
+
+def test_kept_results_are_of_the_present_settings():
+    journal, population = (Journal(DOCS / "paper" / name) for name in ("cells.jsonl", "population.jsonl"))
+    quick = ["benchmark", "non-learned", "default"]
+    assert all(journal.finished(one) for one in plan(NAMES, quick))
+    assert all(population.finished(one) for one in plan(list(TABLES), quick, range(1, 21)))
+    assert all(journal.finished(one) for one in plan(list(TABLES), ["learned", "learned-newton"]))
+
+
+@pytest.mark.parametrize(("trajectory", "most"), [("exponential-2", 0.25), ("trigonometric-1", 0.12)])
+def test_the_volatility_is_found_from_every_tenth_point_where_the_paper_prints_seven_tenths(trajectory, most):
+    kept = row_of(Journal(DOCS / "paper" / "cells.jsonl").get(step_cell(trajectory, "default", AS_DESCRIBED, 10)))
+    assert kept.diffusion <= most
+    assert PRINTED_BY_STEP[trajectory, "learned"][9].diffusion > 0.69
 
 
 def test_the_page_shows_the_kept_results():

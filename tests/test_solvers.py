@@ -46,7 +46,7 @@ class Race:
 
 
 def race(record, solver):
-    model = paper_model(record, tolerance=1e-6)
+    model = paper_model(record)
     cells = cells_of(model.units_.standardised(model.transitions_), 512)
     objective = objective_of(jax.tree.map(jnp.asarray, model.graph_), cells)
     start = quadratic_variation_start(objective, jnp.full(1, 0.01))

@@ -1,11 +1,26 @@
 """The paper's gradient descent."""
 
+from typing import NamedTuple
+
+import jax
 import jax.numpy as jnp
+from jax.scipy.linalg import solve as dense_solve
 from jaxtyping import Array, Float
 
 from onepath.completion.loop import CONVERGED, RUNNING, Solver, Step
-from onepath.completion.objective import Objective
-from onepath.linalg import cholesky, one_by_one, solve
+from onepath.completion.objective import Objective, cell_loss
+from onepath.graph import Graph
+from onepath.linalg import cholesky, one_by_one, small_cholesky, small_forward_solve, solve
+from onepath.transitions import Cells
+
+
+class Place(NamedTuple):
+    """Diffusion weights with the drift at its best for them: J there, its slope in the diffusion's weights, and σ̄."""
+
+    weights: Float[Array, "functions p"]
+    loss: Float[Array, ""]
+    slope: Float[Array, "entries p"]
+    values: Float[Array, "entries c"]
 
 
 class GradientDescent(Solver):
@@ -21,23 +36,50 @@ class GradientDescent(Solver):
     most_steps: int = 100_000
 
     def begin(self, objective: Objective, weights: Float[Array, "functions p"]) -> Step:
-        phi = objective.phi[:, objective.graph.dimension :, 0]
-        metric = one_by_one(cholesky, jnp.einsum("cfp,cfq->fpq", phi, phi))
-        weights = objective.with_best_drift(weights)
-        memory = (jnp.asarray(self.percent), metric, objective.gradient(weights))
-        return Step(weights, objective.loss(weights), memory, jnp.asarray(RUNNING))
+        # one block of memory a function: with steps this many and this small, strided reads are most of the cost
+        phi = jnp.moveaxis(objective.phi[:, :, 0], 1, 0)
+        own = phi[objective.graph.dimension :]
+        metric = one_by_one(cholesky, jnp.einsum("fcp,fcq->fpq", own, own))
+        place = place_of(objective, phi, weights)
+        return Step(place.weights, place.loss, (jnp.asarray(self.percent), phi, metric, place), jnp.asarray(RUNNING))
 
     def advance(self, objective: Objective, step: Step) -> Step:
-        percent, metric, gradient = step.memory
+        percent, phi, metric, place = step.memory
         d = objective.graph.dimension
-        direction = -one_by_one(solve, metric, gradient[d:])
-        values = objective.latent(step.weights)[:, d:, 0]
-        change = jnp.linalg.norm(jnp.einsum("cfp,fp->cf", objective.phi[:, d:, 0], direction))
-        length = percent / 100 * jnp.linalg.norm(values) / jnp.maximum(change, 1e-300)
-        trial = objective.with_best_drift(step.weights.at[d:].add(length * direction))
-        loss = objective.loss(trial)
-        lower = loss < step.loss
+        direction = -one_by_one(solve, metric, place.slope)
+        change = jnp.linalg.norm(jnp.einsum("fcp,fp->fc", phi[d:], direction))
+        length = percent / 100 * jnp.linalg.norm(place.values) / jnp.maximum(change, 1e-300)
+        trial = place_of(objective, phi, place.weights.at[d:].add(length * direction))
+        lower = trial.loss < place.loss
         percent = jnp.where(lower, percent, 0.9 * percent)
-        memory = (percent, metric, jnp.where(lower, objective.gradient(trial), gradient))
+        place = jax.tree.map(lambda new, old: jnp.where(lower, new, old), trial, place)
         code = jnp.where(percent < self.smallest, CONVERGED, RUNNING)
-        return Step(jnp.where(lower, trial, step.weights), jnp.where(lower, loss, step.loss), memory, code)
+        return Step(place.weights, place.loss, (percent, phi, metric, place), code)
+
+
+def place_of(objective: Objective, phi: Float[Array, "functions c p"], weights: Float[Array, "functions p"]) -> Place:
+    """Put the drift at its best for these diffusion weights (paper, eq. 6), and see what J is there and where it falls.
+
+    Under Euler's law J is least squares in the drift's weights, with rows √n V^-½ Δt φ and right-hand side √n V^-½ ȳ.
+    There J's slope along f is zero, so that its slope along σ with f at its best is the partial one.
+    """
+    graph, cells, d = objective.graph, objective.cells, objective.graph.dimension
+    values = jnp.einsum("fcp,fp->fc", phi[d:], weights[d:]) + graph.offset[d:, None]
+    still = jnp.concatenate([jnp.zeros((d, values.shape[1])), values])
+    factors, right = jax.vmap(_least_squares, (None, 1, 0))(graph, still[..., None], cells)
+    rows = jnp.einsum("cef,fcp->cefp", factors, phi[:d]).reshape(right.size, -1)
+    drift = dense_solve(rows.T @ rows + jnp.eye(rows.shape[1]), right.ravel() @ rows, assume_a="pos")
+    weights = weights.at[:d].set(drift.reshape(d, -1))
+    latent = jnp.concatenate([jnp.einsum("fcp,fp->fc", phi[:d], weights[:d]), values])
+    losses, slopes = jax.vmap(jax.value_and_grad(cell_loss, 1), (None, 1, 0))(graph, latent[..., None], cells)
+    slope = jnp.einsum("cf,fcp->fp", slopes[:, d:, 0], phi[d:]) + weights[d:]
+    return Place(weights, jnp.sum(losses) + 0.5 * jnp.sum(jnp.square(weights)), slope, values)
+
+
+def _least_squares(
+    graph: Graph, latent: Float[Array, "functions 1"], cell: Cells
+) -> tuple[Float[Array, "d d"], Float[Array, " d"]]:
+    """√n V^-½ Δt and √n V^-½ ȳ of one cell."""
+    lower = small_cholesky(graph.gaussian(latent, cell.dt)[1])
+    root = jnp.sqrt(cell.counts)
+    return root * cell.dt * small_forward_solve(lower, jnp.eye(len(lower))), root * small_forward_solve(lower, cell.y)

@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -114,6 +114,16 @@ class Journal:
         """Whether a cell was computed with the settings that it has now."""
         kept = self.get(cell)
         return kept is not None and kept["recipe"] == cell.recipe
+
+    def forget(self, cells: Iterable[Cell]) -> None:
+        """Drop cells that were kept, all at once: whenever the process is killed, they are all there or all gone."""
+        keys = {cell.key for cell in cells}
+        with self.writing():
+            lines = [line for line in _whole_lines(self.path) if json.loads(line)["key"] not in keys]
+            beside = self.path.with_suffix(".new")
+            beside.write_bytes(b"".join(lines))
+            beside.replace(self.path)
+        self.records = {key: record for key, record in self.records.items() if key not in keys}
 
     @contextmanager
     def writing(self) -> Iterator["Writer"]:

@@ -22,13 +22,17 @@ def paper(
     names: Annotated[list[str] | None, typer.Argument(help=f"Tables: {', '.join(NAMES)}, or all.")] = None,
     seeds: Annotated[int, typer.Option(help="Medians over this many fresh seeds instead of the paper's own.")] = 0,
     method: Annotated[str, typer.Option(help=f"Separated by commas: {', '.join(METHODS)}, or all.")] = "all",
+    again: Annotated[
+        bool, typer.Option("--again", help="Forget what is kept of these tables and methods, and compute it anew.")
+    ] = False,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for results, tables and figures.")] = Path(
         "out/paper"
     ),
 ) -> None:
     """Re-run the one-shot paper: its tables and figures, what it printed beside what comes out here.
 
-    Every finished cell is kept in the output folder; started again, the command goes on where it was stopped.
+    Every finished cell is kept in the output folder; started once more, the command goes on where it was stopped, and
+    computes again only those cells whose settings have changed, or, with --again, all that it was asked for.
     """
     chosen, methods = _chosen(names or ["all"], NAMES, "table"), _chosen(method.split(","), METHODS, "method")
     if seeds < 0:
@@ -36,8 +40,11 @@ def paper(
     # a file or a pipe has no width of its own: wide enough for every table
     console, population = Console(width=None if sys.stdout.isatty() else 120), list(range(1, seeds + 1))
     journal = Journal(output / (POPULATION_JOURNAL if seeds else JOURNAL))
+    cells = plan(chosen, methods, population or [None])
     try:
-        compute(plan(chosen, methods, population or [None]), journal, Console(stderr=True))
+        if again:
+            journal.forget(cells)
+        compute(cells, journal, Console(stderr=True))
     except BlockingIOError as error:
         raise typer.BadParameter(str(error)) from error
     if seeds:

@@ -13,7 +13,8 @@ from onepath.paper.cells import Cell, Journal
 from onepath.paper.methods import BENCHMARK, DEFAULT, LEARNED, LEARNED_NEWTON, NON_LEARNED
 from onepath.paper.plan import STEP_TABLES, TABLES, cell, step_cell
 from onepath.paper.step_figures import step_figure
-from onepath.paper.style import BLACK, COLOURS, GREY, LABELS, ORANGE, SAND, SKY, legend_below, save, sheet, styled
+from onepath.paper.style import COLOURS, LABELS, legend_below, save, sheet, styled
+from onepath.plots.style import INK, MUTED, ORANGE, SAND, SKY
 
 ROLES = {"drift": "drift  f(x)", "diffusion": "volatility  |σ(x)|"}
 
@@ -54,7 +55,7 @@ def data_figure(trajectory: str) -> Figure:
     visited = np.concatenate([data.x, data.x_test])[:, 0]
     grid = np.linspace(visited.min(), visited.max(), 200)
     for panel, role in zip(panels, ROLES, strict=False):
-        panel.plot(grid, truth(case, role, grid), color=BLACK)
+        panel.plot(grid, truth(case, role, grid), color=INK)
         panel.set(xlabel="x", ylabel=ROLES[role])
     panels[1].set_ylim(bottom=0)
     times, n = record.dt * np.arange(2 * record.n), record.n
@@ -84,8 +85,8 @@ def prediction_figure(title: str, columns: Sequence[Column]) -> Figure:
         panel.set_title(column.heading)
     figure.suptitle(title, fontsize=10)
     # every column has its own colour, so the legend shows none of them
-    axes[0, 0].plot([], [], color=GREY, label="estimate")
-    axes[0, 0].fill_between([], [], [], color=GREY, alpha=0.45, linewidth=0, label="its 90 % band")
+    axes[0, 0].plot([], [], color=MUTED, label="estimate")
+    axes[0, 0].fill_between([], [], [], color=MUTED, alpha=0.45, linewidth=0, label="its 90 % band")
     legend_below(figure, list(axes[0]))
     return figure
 
@@ -100,7 +101,7 @@ def _draw_estimate(panel: Axes, role: str, column: Column) -> None:
     if f"{role}_band" in curves:
         panel.fill_between(x, *curves[f"{role}_band"], color=colour, alpha=0.28, linewidth=0)
     panel.plot(x, curves[role], color=colour)
-    panel.plot(x, truth(column.cell.case, role, x), color=BLACK, linestyle="--", linewidth=1.1, label="truth")
+    panel.plot(x, truth(column.cell.case, role, x), color=INK, linestyle="--", linewidth=1.1, label="truth")
     panel.set_xlim(x[0], x[-1])
 
 

@@ -15,9 +15,10 @@ from onepath.paper.methods import DEFAULT, LEARNED, METHODS, NON_LEARNED
 from onepath.paper.plan import STEP_TABLES, TABLES, Block, cell, step_cell
 from onepath.paper.population import DIFFUSION, DRIFT, LOSS, values
 from onepath.paper.printed import PRINTED_BY_STEP, printed_row
-from onepath.paper.style import BLACK, BLUE, COLOURS, GREEN, GREY, LABELS, VERMILION, legend_below, save, sheet, styled
+from onepath.paper.style import COLOURS, LABELS, legend_below, save, sheet, styled
+from onepath.plots.style import INK, MUTED, SECOND
 
-METRIC_NAMES = ("loss  L", "error of the drift  δ_f", "error of the volatility  δ_σ")
+METRIC_NAMES = ("loss  L", "drift error  δ_f", "volatility error  δ_σ")
 
 
 @styled
@@ -28,12 +29,18 @@ def step_figure(name: str, journal: Journal) -> Figure:
     panels = axes[0]
     lines: list[tuple[np.ndarray, dict[str, Any]]] = []
     for method, marker in ((NON_LEARNED, "o"), (LEARNED, "s")):
-        look = {"color": BLACK, "marker": marker, "markerfacecolor": "white", "linestyle": "none", "markersize": 5}
+        look = {"color": INK, "marker": marker, "markerfacecolor": "white", "linestyle": "none", "markersize": 5}
         lines.append((np.asarray(PRINTED_BY_STEP[trajectory, method]), look | {"label": f"paper, {LABELS[method]}"}))
     for view, style, shown in ((AS_PRINTED, "--", "as printed"), (AS_DESCRIBED, "-", "as described")):
-        for method, colour in ((NON_LEARNED, GREEN), (DEFAULT, BLUE)):
+        for method in (NON_LEARNED, LEARNED, DEFAULT):
             found = _rows(journal, trajectory, method, view)
-            lines.append((found, {"color": colour, "linestyle": style, "label": f"{LABELS[method]}, {shown}"}))
+            if not np.all(np.isnan(found)):
+                look = {"color": COLOURS[method], "linestyle": style, "label": f"{LABELS[method]}, {shown}"}
+                if method == LEARNED:
+                    # these cells take minutes each, so there may be single ones, which make no line
+                    look |= {"marker": "D", "markersize": 5}
+                    look |= {"markerfacecolor": "white" if view == AS_PRINTED else COLOURS[method]}
+                lines.append((found, look))
     for rows, look in lines:
         for index, panel in enumerate(panels):
             panel.plot(STEPS, rows[:, index], **look)
@@ -49,10 +56,10 @@ def _references(panels: Sequence[Axes], trajectory: str) -> None:
     """What must hold without any fit; the paper's 37.778 lies far above the panel and is left out."""
     k = np.asarray(STEPS)
     levels = np.asarray([[level(trajectory, view, step) for step in STEPS] for view in (AS_PRINTED, AS_DESCRIBED)])
-    for heights, colour, name in zip(levels, (VERMILION, GREY), ("of one step", "of k steps"), strict=True):
+    for heights, colour, name in zip(levels, (SECOND, MUTED), ("of one step", "of k steps"), strict=True):
         panels[0].plot(k, heights, color=colour, linewidth=4, alpha=0.35, zorder=0, label=f"level {name}, no fit")
     law = 1 - 1 / np.sqrt(k)
-    panels[2].plot(k, law, color=VERMILION, linewidth=4, alpha=0.35, zorder=0, label="1 - 1/√k")
+    panels[2].plot(k, law, color=SECOND, linewidth=4, alpha=0.35, zorder=0, label="1 - 1/√k")
     panels[0].set_ylim(levels.min() - 0.6, levels.max() + 0.6)
     panels[1].set_ylim(0, 1.25)
     panels[2].set_ylim(0, 0.8)
@@ -91,10 +98,10 @@ def _strip(panel: Axes, block: Block, metric: int, journal: Journal, seeds: Sequ
         place, heights = len(shown), found[:, (LOSS, DRIFT, DIFFUSION)[metric]]
         jitter = 0.5 * ((np.arange(len(heights)) * 0.618) % 1.0) - 0.25
         panel.plot(place + jitter, heights, "o", color=COLOURS[method], markersize=4, alpha=0.55, label="fresh seed")
-        panel.hlines(np.median(heights), place - 0.35, place + 0.35, color=BLACK, linewidth=2, label="median")
+        panel.hlines(np.median(heights), place - 0.35, place + 0.35, color=INK, linewidth=2, label="median")
         printed = printed_row(block.trajectory, block.kernel, method, "whole", 1)
         if printed is not None:
-            look: Any = {"marker": "D", "markersize": 6, "markerfacecolor": "white", "markeredgecolor": VERMILION}
+            look: Any = {"marker": "D", "markersize": 6, "markerfacecolor": "white", "markeredgecolor": SECOND}
             panel.plot(place, printed[metric], linestyle="none", zorder=5, label="printed in the paper", **look)
         shown.append(LABELS[method].replace(", ", ",\n").replace("not ", "not\n"))
     panel.set_yscale("log")

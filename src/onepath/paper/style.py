@@ -1,4 +1,4 @@
-"""One look for all figures: colours that colour-blind readers can tell apart, thin axes, a label on each of them."""
+"""Sheets and legends of these figures, and a colour for each method; the look is that of all figures of onepath."""
 
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -10,44 +10,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from onepath.paper.methods import BENCHMARK, DEFAULT, LEARNED, LEARNED_NEWTON, NON_LEARNED
+from onepath.plots.style import FIT, GREEN, ORANGE, PURPLE, STYLE
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Okabe and Ito's palette
-BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
-    "#000000",
-    "#e69f00",
-    "#56b4e9",
-    "#009e73",
-    "#0072b2",
-    "#d55e00",
-    "#cc79a7",
-)
-GREY, SAND = "#8a8a8a", "#f0ece2"
-
-COLOURS = {BENCHMARK: ORANGE, NON_LEARNED: GREEN, LEARNED: PURPLE, LEARNED_NEWTON: PURPLE, DEFAULT: BLUE}
+COLOURS = {BENCHMARK: ORANGE, NON_LEARNED: GREEN, LEARNED: PURPLE, LEARNED_NEWTON: PURPLE, DEFAULT: FIT}
 LABELS = {
     BENCHMARK: "benchmark",
     NON_LEARNED: "kernel not learned",
     LEARNED: "kernel learned",
     LEARNED_NEWTON: "kernel learned",
     DEFAULT: "onepath, default",
-}
-
-STYLE: Any = {
-    "figure.dpi": 110,
-    "font.size": 9,
-    "axes.titlesize": 9.5,
-    "axes.labelsize": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.7,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "legend.fontsize": 8.5,
-    "legend.frameon": False,
-    "lines.linewidth": 1.6,
 }
 
 
@@ -81,5 +55,5 @@ def legend_below(figure: Figure, axes: Sequence[Axes], columns: int = 4) -> None
 def save(figure: Figure, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     # no version of matplotlib inside: the same results give the same file
-    figure.savefig(path, dpi=110, metadata={"Software": None})
+    figure.savefig(path, dpi=110, facecolor="white", metadata={"Software": None})
     return path

@@ -4,8 +4,11 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-INK, MUTED, LINE = "#1b1b1b", "#8a8a8a", "#dcdcdc"
-FIT, SECOND = "#0072b2", "#d55e00"
+INK, MUTED, LINE, SAND = "#1b1b1b", "#8a8a8a", "#dcdcdc", "#f0ece2"
+
+# Okabe and Ito's palette
+BLUE, VERMILION, ORANGE, GREEN, PURPLE, SKY = "#0072b2", "#d55e00", "#e69f00", "#009e73", "#cc79a7", "#56b4e9"
+FIT, SECOND = BLUE, VERMILION
 MAP, DIVERGING = "cividis", "PuOr"
 
 STYLE: Any = {
