@@ -85,9 +85,7 @@ class Answer:
     def with_covariance_errors(self, errors):
         """Symmetric bands from standard errors of the entries of a (n, d, d)."""
         self.kind = "covariance"
-        self.diffusion_90, self.diffusion_three = (
-            _around(self.covariance, k * errors) for k in (NINETY, THREE_ERRORS)
-        )
+        self.diffusion_90, self.diffusion_three = (_around(self.covariance, k * errors) for k in (NINETY, THREE_ERRORS))
         return self
 
 

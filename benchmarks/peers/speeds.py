@@ -2,8 +2,8 @@
 
     python benchmarks/peers/speeds.py --peers .venv-peers/bin/python
 
-An Ornstein–Uhlenbeck process, dt = 0.01. Each method in a process of its own: one fit to get warm, then the best of three.
-Cold is that first fit with the start of the process and no compiled code kept from before.
+An Ornstein–Uhlenbeck process, dt = 0.01. Each method in a process of its own: one fit to get warm, then the best of
+three. Cold is that first fit with the start of the process and no compiled code kept from before.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
 import numpy as np
 from adapters import ORACLE
-from judge import ABSENT, CRASHED, LATE, OK, REFUSED, SILENT, WRONG
+from judge import CRASHED, LATE, OK, REFUSED, SILENT, WRONG
 from problems import LONG, PROBLEMS, SHORT
 from summary import SCORES, cells, firsts, in_order, lost, share_first
 
@@ -52,12 +52,12 @@ def method_table(results):
     for method in in_order(board):
         mine = {problem: cell for (name, problem), cell in board.items() if name == method}
         won, of = share_first(board, method)
-        count = [sum(c.statuses[s] for c in mine.values()) for s in (OK, WRONG, SILENT, REFUSED, CRASHED, LATE, ABSENT)]
+        count = [sum(c.statuses[s] for c in mine.values()) for s in (OK, WRONG, SILENT, REFUSED, CRASHED, LATE)]
         first = "yardstick" if method == ORACLE else f"{won} of {of}"
         coverage = [_mean(mine, score) for score in ("drift_coverage", "diffusion_coverage")]
         times = [_middle(mine, "warm", n) for n in (SHORT, LONG)] + [_middle(mine, "cold", LONG)]
-        rows.append([method, first, *map(str, count[:6]), *coverage, *times, _middle(mine, "memory", LONG)])
-    head = ["method", "first or within 5 %", "ok", "wrong, says so", "silently wrong", "refused", "crashed", "over time"]
+        rows.append([method, first, *map(str, count), *coverage, *times, _middle(mine, "memory", LONG)])
+    head = ["method", "first or within 5 %", *(OK, WRONG, SILENT, REFUSED, CRASHED, LATE)]
     head += ["drift covered", "diffusion covered", "warm 500, s", "warm 10 000, s", "cold, s", "memory, MB"]
     return markdown(head, rows)
 
@@ -92,7 +92,10 @@ def failure_table(results):
 
 def lost_table(results):
     """Where somebody else is first."""
-    rows = [[p.replace("_", " "), score, digits(own), who, digits(best)] for p, score, own, who, best in lost(cells(results))]
+    rows = [
+        [p.replace("_", " "), score, digits(own), who, digits(best)]
+        for p, score, own, who, best in lost(cells(results))
+    ]
     return markdown(["problem", "error of", "onepath", "first", "its error"], rows)
 
 

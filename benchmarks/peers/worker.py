@@ -39,7 +39,7 @@ def allow(seconds):
 
 def read(file):
     parts = np.load(file)
-    t, dt = (parts[name] if name in parts else None for name in ("t", "dt"))
+    t, dt = parts.get("t"), parts.get("dt")
     about = str(parts["regime"]), str(parts["process"])
     return parts, Observed(parts["x"], t, None if dt is None else float(dt), *about)
 

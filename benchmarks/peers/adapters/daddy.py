@@ -1,9 +1,9 @@
 """PyDaddy: sparse polynomials of drift and squared diffusion.
 
 As in its notebook "Getting started": Characterize, then fit(..., tune=True), which sets the sparsity threshold by
-cross-validation. The order is left to the user there ("by visually inspecting the plots"); 5 is the package's own default
-where it has one. Scalars and pairs only. Times are handed over as they are; it takes the mean step from them. Its standard
-errors are of single coefficients, so it has no bands.
+cross-validation. The order is left to the user there, who is to look at plots; 5 is the default of its fitters. Scalars
+and pairs only. Times are handed over as they are; it takes the mean step from them. Its standard errors are of single
+coefficients, so it has no bands.
 """
 
 import contextlib

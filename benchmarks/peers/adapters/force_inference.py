@@ -1,12 +1,12 @@
 """StochasticForceInference 2: polynomials of order 5 or 9, terms chosen by PASTIS.
 
 The workflow of its user guide ("Running inference"). Clean data take the linear estimators with their "auto" presets:
-compute_diffusion_constant, infer_force_linear, infer_diffusion_linear. Noisy or coarse data take the parametric ones, as
-its section "Choosing an estimator" says: infer_force, infer_diffusion. Either way both fields are made sparse by PASTIS,
-the recommended criterion, and errors come from compute_force_error, compute_diffusion_error and predict_ci. Monomials
-as in its quick start, D = σσ'/2 on symmetric matrices. Missing rows are masked; gaps are in the times. Its compilation
-cache is switched on (SFI_JAX_CACHE_DIR), single precision is its default. Its warnings are its own word against its
-answer.
+compute_diffusion_constant, infer_force_linear, infer_diffusion_linear. Noisy or coarse data take the parametric ones
+(infer_force, infer_diffusion), as its section "Choosing an estimator" says. Either way both fields are made sparse by
+PASTIS, the recommended criterion, and errors come from compute_force_error, compute_diffusion_error and predict_ci.
+Monomials as in its quick start, D = σσ'/2 on symmetric matrices. Missing rows are masked; gaps are in the times. Its
+compilation cache is switched on (SFI_JAX_CACHE_DIR); single precision is its default, and double changed no result that
+was tried. Its warnings are its own word against its answer.
 """
 
 import warnings

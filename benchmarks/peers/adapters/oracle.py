@@ -1,8 +1,8 @@
 """pymle-diffusion: maximum likelihood, told the true form of drift and diffusion and asked for its parameters alone.
 
-No rival but a yardstick: what is lost by not knowing the form. AnalyticalMLE with KesslerDensity, which its documentation
-recommends where no exact density is known, its default minimiser, started from ones. Steps may differ, so missing rows and
-gaps are longer steps. One dimension, no errors.
+No rival but a yardstick: what is lost by not knowing the form. AnalyticalMLE with KesslerDensity, its approximation of
+second order for noise that depends on the state, and its default minimiser, started from ones. Steps may differ, so
+missing rows and gaps are longer steps. One dimension, no errors.
 """
 
 import contextlib
@@ -46,10 +46,10 @@ def fit(observed):
     drift, diffusion, count = FORMS[observed.process]
 
     class Form(Model1D):
-        def drift(self, x, t):
+        def drift(self, x, t):  # noqa: ARG002
             return drift(x, self._params)
 
-        def diffusion(self, x, t):
+        def diffusion(self, x, t):  # noqa: ARG002
             return diffusion(x, self._params)
 
     known = ~np.isnan(observed.x[:, 0])

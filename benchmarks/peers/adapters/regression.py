@@ -1,8 +1,8 @@
 """Gaussian-process regression of the increments with scikit-learn, one regression a coordinate.
 
-As in its user guide for noisy targets: a learned amplitude times RBF, plus WhiteKernel, normalize_y=True, optimiser and
-restarts at their defaults; states are standardised first. drift = mean/dt with the posterior's standard error (white noise
-taken out), diffusion = √(white noise/dt), which is the same everywhere and has no errors.
+As in its example of noisy targets: an amplitude times RBF, plus WhiteKernel, all learned with the default optimiser;
+states are standardised first and targets by normalize_y=True. drift = mean/dt with the posterior's standard error (white
+noise taken out), diffusion = √(white noise/dt), which is the same everywhere and has no errors.
 """
 
 import warnings

@@ -1,8 +1,9 @@
 """PySINDy: sparse polynomials of the drift, and of σσ' from products of its residuals.
 
-PySINDy is made for ordinary differential equations. Its SINDy with the default optimiser, STLSQ(threshold=0.1), regresses
-increments over the step, given as x_dot, on PolynomialLibrary(degree=5); the same again regresses the residuals' products
-over the step, in units of their mean square. Several stretches of a record go in as a list of trajectories, which it supports. No errors.
+PySINDy is made for ordinary differential equations. Its SINDy with its default optimiser, STLSQ(threshold=0.1), regresses
+increments over the step, given as x_dot, on PolynomialLibrary(degree=5); the same again regresses the residuals'
+products over the step, in units of their mean square. Several stretches of a record go in as a list of trajectories,
+which it supports. No errors.
 """
 
 import warnings
@@ -15,10 +16,10 @@ DEGREE, THRESHOLD = 5, 0.1
 
 
 def fit(observed):
-    dt, pieces = observed.step, observed.pieces()
-    x, slopes = [p[:-1] for p in pieces], [np.diff(p, axis=0) / dt for p in pieces]
     import pysindy
 
+    dt, pieces = observed.step, observed.pieces()
+    x, slopes = [p[:-1] for p in pieces], [np.diff(p, axis=0) / dt for p in pieces]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it says that coefficients were eliminated, which is what it is for
         library, optimiser = pysindy.PolynomialLibrary(degree=DEGREE), pysindy.STLSQ(threshold=THRESHOLD)
@@ -31,8 +32,8 @@ def fit(observed):
 def _variances(x, residuals, rows_columns):
     """The library, the optimiser fitted to products of residuals, and the unit that these are in.
 
-    SINDy itself wants as many targets as states, so its two parts are used one after the other. Its threshold is absolute;
-    the unit is the mean square of the residuals.
+    SINDy itself wants as many targets as states, so its two parts are used one after the other. Its threshold is
+    absolute; the unit is the mean square of the residuals.
     """
     import pysindy
 
