@@ -3,7 +3,7 @@
     python benchmarks/peers/board.py --peers .venv-peers/bin/python
 
 Run by `make bench-peers`. Finished cells are kept in the output file and not computed again. Seeds come in rounds, so
-that a run which is stopped has all cells with fewer seeds, and not some cells with all. Versions stand with the results.
+that a run which is stopped has all cells with fewer seeds, and not some cells with all. Versions stand with results.
 """
 
 import argparse

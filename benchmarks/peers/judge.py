@@ -2,7 +2,7 @@
 
 An answer is *wrong* when, at more than half of the points (spread like the data), the truth lies more than three of the
 method's own standard errors away, in the drift or in the diffusion. Where a method gives no errors for one of the two,
-that one is wrong when it misses by a factor of two: a drift whose error is larger than the drift itself, a diffusion
+that one is wrong when it misses by a factor of two: a drift whose error is as large as the drift itself, a diffusion
 whose size (root mean square of its entries) is not between half and twice the true one. Wrong answers are *silently
 wrong*, unless the method itself speaks against them: by a warning, or by its own diagnosis where it has one.
 """
@@ -52,7 +52,7 @@ def is_wrong(answer, drift, diffusion):
 def _drift_is_wrong(answer, drift):
     if answer.drift_three is not None:
         return bool(share_inside(answer.drift_three, drift) < 0.5)
-    return bool(delta_drift(answer.drift, drift) > 1)
+    return bool(delta_drift(answer.drift, drift) >= 1)
 
 
 def _diffusion_is_wrong(answer, diffusion):

@@ -1,7 +1,7 @@
 """PyDaddy: sparse polynomials of drift and squared diffusion.
 
 As in its notebook "Getting started": Characterize, then fit(..., tune=True), which sets the sparsity threshold by
-cross-validation. The order is left to the user there, who is to look at plots; 5 is the default of its fitters. Scalars
+cross-validation, at the order of that notebook, 3; with higher ones the choice can be poor, as it says. Scalars
 and pairs only. Times are handed over as they are; it takes the mean step from them. Its standard errors are of single
 coefficients, so it has no bands.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from contract import Answer, Refused
 
 PACKAGES = ("pydaddy", "numpy", "setuptools")
-ORDER = 5
+ORDER = 3
 
 
 def fit(observed):

@@ -1,8 +1,8 @@
 """Gaussian-process regression of the increments with scikit-learn, one regression a coordinate.
 
 As in its example of noisy targets: an amplitude times RBF, plus WhiteKernel, all learned with the default optimiser;
-states are standardised first and targets by normalize_y=True. drift = mean/dt with the posterior's standard error (white
-noise taken out), diffusion = √(white noise/dt), which is the same everywhere and has no errors.
+states are standardised first and targets by normalize_y=True. drift = mean/dt with the posterior's standard error,
+white noise taken out, diffusion = √(white noise/dt), which is the same everywhere and has no errors.
 """
 
 import warnings

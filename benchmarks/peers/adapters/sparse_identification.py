@@ -1,6 +1,6 @@
 """PySINDy: sparse polynomials of the drift, and of σσ' from products of its residuals.
 
-PySINDy is made for ordinary differential equations. Its SINDy with its default optimiser, STLSQ(threshold=0.1), regresses
+PySINDy is made for ordinary differential equations. SINDy with its default optimiser, STLSQ(threshold=0.1), regresses
 increments over the step, given as x_dot, on PolynomialLibrary(degree=5); the same again regresses the residuals'
 products over the step, in units of their mean square. Several stretches of a record go in as a list of trajectories,
 which it supports. No errors.
