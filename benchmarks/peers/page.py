@@ -60,9 +60,9 @@ def count(results):
     found = cells(results)
     seeds = sorted({cell.seeds for cell in found.values()})
     won, of = share_first(found, "onepath")
-    many = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"{seeds[0]}"
+    many = f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else "one seed" if seeds == [1] else f"{seeds[0]} seeds"
     return (
-        f"{len(found)} cells, {many} seeds each. onepath is first or within 5 % of the first in {won} of {of} medians "
+        f"{len(found)} cells, {many} each. onepath is first or within 5 % of the first in {won} of {of} medians "
         f"(drift and diffusion of each problem), and silently wrong in {silent(found)['onepath']} of its "
         f"{sum(cell.seeds for (method, _), cell in found.items() if method == 'onepath')} fits."
     )

@@ -26,7 +26,7 @@ def ratios(board, methods, score):
 
 
 def draw(results, path):
-    """Write the picture: green is best, dark is worse, signs say what went wrong with half of the seeds or more."""
+    """Write the picture: bright is best, dark is worse, signs say what went wrong with half of the seeds or more."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -46,6 +46,7 @@ def draw(results, path):
     axes[0].set_yticks(range(len(PROBLEMS)), [name.replace("_", " ") for name in PROBLEMS])
     bar = figure.colorbar(image, ax=axes, shrink=0.6, ticks=[1, 2, 4, 8], label="times the smallest error")
     bar.ax.set_yticklabels(["1", "2", "4", "8 or more"])
+    bar.ax.minorticks_off()
     figure.supxlabel("! silently wrong   – refused   × crashed   … over time   (half of the seeds or more)", fontsize=9)
     figure.savefig(path, dpi=110)
     plt.close(figure)
