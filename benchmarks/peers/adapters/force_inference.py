@@ -2,13 +2,15 @@
 
 The workflow of its user guide ("Running inference"). Clean data take the linear estimators with their "auto" presets:
 compute_diffusion_constant, infer_force_linear, infer_diffusion_linear. Noisy or coarse data take the parametric ones
-(infer_force, infer_diffusion), as its section "Choosing an estimator" says. Either way both fields are made sparse by
-PASTIS, the recommended criterion, and errors come from compute_force_error, compute_diffusion_error and predict_ci.
+(infer_force, infer_diffusion), as its section "Choosing an estimator" says. Either way the force is made sparse by
+PASTIS, the recommended criterion, and the diffusion too, unless it declines to, when all terms are kept as in that
+workflow. Errors come from compute_force_error, compute_diffusion_error and predict_ci.
 Monomials as in its quick start, D = σσ'/2 on symmetric matrices. Missing rows are masked; gaps are in the times. Its
 compilation cache is switched on (SFI_JAX_CACHE_DIR); single precision is its default, and double changed no result that
 was tried. Its warnings are its own word against its answer.
 """
 
+import contextlib
 import warnings
 
 import numpy as np
@@ -38,7 +40,8 @@ def fit(observed, order):
             inference.infer_force(force)
             inference.sparsify_force(criterion="PASTIS")
             inference.infer_diffusion(diffusion)
-        inference.sparsify_diffusion(criterion="PASTIS")
+        with contextlib.suppress(RuntimeError):  # it declines where the scores' covariance is singular
+            inference.sparsify_diffusion(criterion="PASTIS")
         inference.compute_force_error()
         inference.compute_diffusion_error()
     return Fitted(inference, [str(w.message) for w in said if issubclass(w.category, UserWarning | RuntimeWarning)])
