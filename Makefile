@@ -2,7 +2,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench clean
+PEERS := .venv-peers
+PEERS_BIN := $(PEERS)/bin
+
+.PHONY: demo test lint bench bench-peers clean
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -21,8 +24,20 @@ lint: $(VENV)/installed
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
+# a peers' environment that cannot be made is a result, not the end of the run
+$(PEERS)/installed: benchmarks/peers/requirements.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS_BIN)/python -m pip install --quiet --disable-pip-version-check -r $< || rm -f $(PEERS_BIN)/python
+	touch $@
+
 bench: $(VENV)/installed
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/peers/board.py --methods onepath --seeds 2 --output out/bench.json
+
+bench-peers: $(VENV)/installed $(PEERS)/installed
+	$(BIN)/python benchmarks/peers/board.py --peers $(PEERS_BIN)/python
+	$(BIN)/python benchmarks/peers/speeds.py --peers $(PEERS_BIN)/python
+	$(BIN)/python benchmarks/peers/page.py docs/peers.md
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache

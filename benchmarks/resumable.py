@@ -15,8 +15,12 @@ def kept(output):
 
 
 def save(output, results):
+    """JSON with a line for each result, whole at every moment."""
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps(results, indent=0, sort_keys=True))
+    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(results[key], sort_keys=True)}" for key in sorted(results))
+    part = output.with_suffix(".part")
+    part.write_text(f"{{\n{lines}\n}}\n")
+    part.replace(output)
 
 
 def _take_one_core(cores):

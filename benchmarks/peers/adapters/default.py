@@ -1,0 +1,51 @@
+"""onepath with its default settings, one and the same everywhere.
+
+`SDE().fit(x, dt=...)` or `t=`; bands are those of `drift_band` and `diffusion_band`, 90 % and 99.73 % (three standard
+errors of a normal law). What `fit` warns of, and a verdict of `diagnose()` that something is amiss, are its own word
+against its answer.
+"""
+
+import warnings
+
+import numpy as np
+from contract import Answer
+
+PACKAGES = ("onepath", "jax", "numpy", "scipy", "scikit-learn")
+THREE = 0.9973002
+
+
+def fit(observed):
+    from onepath import SDE
+
+    clock = {"dt": observed.dt} if observed.t is None else {"t": observed.t}
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        sde = SDE(progress=False, random_state=0).fit(observed.x, **clock)
+    # that gaps were left out is how it should be, and nothing against the answer
+    return Fitted(sde, [str(w.message) for w in said if "recording gaps" not in str(w.message)])
+
+
+class Fitted:
+    def __init__(self, sde, said):
+        self.sde, self.said = sde, said
+
+    def answer(self, points):
+        n, d = points.shape
+        factor = self.sde.diffusion(points).reshape(n, d, d)
+        drift_bands, diffusion_bands = (
+            [np.stack(band(points, level)).reshape(2, n, *[d] * power) for level in (0.9, THREE)]
+            for band, power in ((self.sde.drift_band, 1), (self.sde.diffusion_band, 2))
+        )
+        return Answer(
+            self.sde.drift(points).reshape(n, d),
+            factor @ np.swapaxes(factor, 1, 2),
+            *drift_bands,
+            *diffusion_bands,
+        )
+
+    def flags(self):
+        """After the clock has stopped: warnings of the fit, and what the diagnosis finds."""
+        return [*self.said, *(question.verdict for question in self.sde.diagnose().questions if question.flagged)]
+
+    def log_density(self, x, y, dt):
+        return self.sde.score(list(np.stack([x, x + y], axis=1)), dt=dt)
