@@ -104,10 +104,8 @@ def run(task):
         found = model.diagnose()
         result = {
             "faults": list(found.faults),
-            "p": {question.name: question.p_value for question in found.questions},
-            "statistic": {question.name: question.statistic for question in found.questions},
-            "fit_seconds": fitted - begun,
-            "seconds": time.perf_counter() - fitted,
+            "fit_seconds": round(fitted - begun, 2),
+            "seconds": round(time.perf_counter() - fitted, 2),
         }
     except Exception as error:
         result = {"error": f"{type(error).__name__}: {error}", "where": traceback.format_exc()[-500:]}

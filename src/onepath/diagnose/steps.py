@@ -11,6 +11,12 @@ from onepath.diagnose.residuals import Residuals
 STIFF = {"euler": 0.1, "linearised": 0.3}
 """Largest |f'| Δt that a law can do with."""
 
+WRONG = {
+    "euler": "Drift and diffusion are both underestimated",
+    "linearised": "Beyond that, what the law leaves out moves drift and diffusion either way",
+}
+"""What a longer step does to the answer."""
+
 POINTS, DRAWS, APART = 64, 200, 0.1
 SIGMA = 0.6827
 KNOWN_DRIFT, KNOWN_DIFFUSION = 0.5, 0.2
@@ -34,7 +40,7 @@ def ask_step(sde: Any, residuals: Residuals) -> Answer:
         mean > limit,
         f"The step is short enough: |f'| Δt is {mean:.2g} on average; {second}.",
         f"The step is too long for the {sde.transition_} law: |f'| Δt is {mean:.2g} on average, more than {limit:g}; "
-        f"{second}. Drift and diffusion are both underestimated; use data with shorter steps.",
+        f"{second}. {WRONG[sde.transition_]}; use data with shorter steps.",
         specific=True,
     )
 
