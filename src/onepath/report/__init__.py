@@ -63,6 +63,7 @@ def report_page(sde: Any, *, title: str | None = None, truth: Any = None, **abou
             "functions", "Drift and diffusion", *_functions(sde, draw), table(words.values_table(sde), kind="numbers")
         ),
         *_geometry(sde, draw),
+        *_consequences(sde),
         *_forecast(sde, draw),
         *_diagnostics(diagnosis),
         section("parameters", "Learned parameters", *_parameters(sde)),
@@ -97,6 +98,16 @@ def _equation(sde: Any, about: dict[str, Any]) -> list[str]:
 def _functions(sde: Any, draw: Numbered) -> list[str]:
     pair = draw("drift") + draw("diffusion")
     return [f'<div class="pair">{pair}</div>' if sde.n_features_in_ == 1 else pair]
+
+
+def _consequences(sde: Any) -> list[tuple[str, str, str]]:
+    """Left out where nothing follows: a drift without a zero in the data's range."""
+    rows = words.consequences_table(sde)
+    if not rows.body:
+        return []
+    what = "Zeros of the drift" if sde.n_features_in_ == 1 else "Modes of the drift's best linear approximation"
+    said = paragraph(f"{what}, within the data's range. The last column says how many of the posterior draws have it.")
+    return [section("follows", "What follows", table(rows, kind="numbers"), said)]
 
 
 def _geometry(sde: Any, draw: Numbered) -> list[tuple[str, str, str]]:

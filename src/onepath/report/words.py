@@ -98,6 +98,27 @@ def _learned_names(posterior: Any) -> tuple[str, ...]:
     return parameter_names(graph.parameters, posterior.which)
 
 
+def consequences_table(sde: Any) -> Rows:
+    """Fixed points with their slopes and passages between them, or modes; medians and bands over draws."""
+    found, per, times = sde.consequences(), per_time(sde), times_of(sde)
+    body: list[tuple[str, ...]] = []
+
+    def add(what: str, band: Any, share: str = "") -> None:
+        body.append((what, f"{band.median:.4g}", f"{band.lower:.4g} to {band.upper:.4g}", share))
+
+    for point in found.fixed_points:
+        kind = "Stable" if point.stable else "Unstable"
+        add(f"{kind} point of {sde.trajectory_.names[0]}", point.position, f"{point.share:.0%}")
+        add(f"Slope of the drift there, {per}", point.slope)
+    for passage in found.passages:
+        add(f"Mean time from {passage.start:.4g} to {passage.end:.4g}, {times}", passage.time)
+    for number, mode in enumerate(found.modes, 1):
+        add(f"Rate of mode {number}, {per}", mode.rate, f"{mode.share:.0%}")
+        if np.isfinite(mode.period.median):
+            add(f"Period of mode {number}, {times}", mode.period)
+    return Rows(("", "median", "90 % band", "in draws"), body)
+
+
 def _intervals(sde: Any) -> dict[str, tuple[float, float]]:
     """90 % intervals of the learned parameters, from the spread of what the posterior averages over."""
     posterior = sde.posterior_
