@@ -25,8 +25,8 @@ AROUND = 51
 CLEARLY = 4.0
 """Standard errors from which a correlation is no accident."""
 
-LEAST_PAIRS = 10
-"""Of neighbouring increments, to say anything about what they share."""
+LEAST_PAIRS, MOST_PAIRS = 10, 50_000
+"""Of neighbouring increments: to say anything about what they share, and to know it well."""
 
 LEAST_SHARE = 0.01
 """Of an increment's mean square: what is left to the noise, however strong the drift."""
@@ -66,8 +66,8 @@ def noise_structure(noise: str, transitions: Transitions) -> str:
     first, second = _neighbours(transitions)
     if len(first) < LEAST_PAIRS:
         return "diagonal"
-    scaled = transitions.y / np.sqrt(transitions.dt)[:, None]
-    differences = scaled[second] - scaled[first]
+    before, after = (transitions.y[at] / np.sqrt(transitions.dt[at])[:, None] for at in (first, second))
+    differences = after - before
     window = np.ones(min(AROUND, len(first)))
     around = [np.convolve(column, window, mode="same") / len(window) for column in np.square(differences).T]
     differences = differences / np.sqrt(np.maximum(np.transpose(around), np.finfo(float).tiny))
@@ -85,18 +85,22 @@ def persistence(transitions: Transitions) -> Vector:
     limit cycle. Where the drift only holds against the noise, as in a well, it is 0.
     """
     first, second = _neighbours(transitions)
-    rates = transitions.y / transitions.dt[:, None]
-    products = rates[second] * rates[first]
+    before, after = (transitions.y[at] / transitions.dt[at][:, None] for at in (first, second))
+    products = before * after
     if len(products) < LEAST_PAIRS:
         return np.zeros(products.shape[1])
     return np.maximum(column_means(products) - 2 * np.std(products, axis=0) / np.sqrt(len(products)), 0.0)
 
 
 def _neighbours(transitions: Transitions) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Indices of transitions and of those that begin where they end: not over gaps, and not into another record."""
+    """Indices of transitions and of those that begin where they end: not over gaps, and not into another record.
+
+    Of long records, some that are spread evenly: they say enough.
+    """
     x, y, _ = transitions
-    apart = np.abs(x[:-1] + y[:-1] - x[1:])
-    first = np.flatnonzero(np.all(apart <= 1e-9 * np.max(np.abs(x), axis=0, initial=1.0), axis=1))
+    some = np.linspace(0, len(x) - 2, min(len(x) - 1, MOST_PAIRS)).astype(np.int64)
+    end, start = x[some] + y[some], x[some + 1]
+    first = some[np.all(np.abs(end - start) <= 1e-9 * np.max(np.abs(start), axis=0, initial=1.0), axis=1)]
     return first, first + 1
 
 
@@ -107,7 +111,7 @@ def build_graph(settings: Settings, transitions: Transitions, units: Units) -> G
     unit = diffusion_unit(transitions, settings.noise, persistent)
     rows, columns = diffusion_entries(settings.noise, d)
     level = None if settings.link == "identity" else constant(np.ones(len(set(rows[rows == columns]))))
-    noise_unit = column_means(np.square(transitions.y))
+    noise_unit = np.einsum("nd,nd->d", transitions.y, transitions.y) / len(transitions.y)
     noise = DEFAULT_NOISE
     if settings.noise_variance is not None:
         noise, noise_unit = settings.noise_variance, 1.0 / np.square(units.scale)

@@ -72,12 +72,13 @@ def read_trajectory(
     values = np.concatenate([table.values for table in tables])
     time = np.concatenate(times)
     record = np.repeat(np.arange(len(tables)), [len(table.values) for table in tables])
-    observed = ~np.isnan(values).any(axis=1)
+    # column by column: over a short last axis NumPy is many times slower
+    observed = ~np.logical_or.reduce([np.isnan(column) for column in values.T])
 
     length = np.diff(time)
     within = record[1:] == record[:-1]
     whole = within & observed[1:] & observed[:-1]
-    median = median_length(length[within])
+    median = median_length(length if within.all() else length[within])
     too_long = whole & (length > gap * median)
     step = np.flatnonzero(whole & ~too_long)
     gaps = int(too_long.sum())
