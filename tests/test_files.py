@@ -2,6 +2,7 @@
 
 import io
 import json
+import pickle
 import signal
 import subprocess
 import sys
@@ -158,6 +159,8 @@ def test_a_loaded_model_predicts_the_same_bits(tmp_path, request, which):
     assert jax.tree.structure(loaded.posterior_) == jax.tree.structure(sde.posterior_)
     loaded.save(tmp_path / "again.onepath")
     assert (tmp_path / "again.onepath").read_bytes() == (tmp_path / "model.onepath").read_bytes()
+    pickled = onepath.load(pickle.loads(pickle.dumps(sde)).save(tmp_path / "pickled.onepath"))
+    assert np.array_equal(pickled.drift(grid), sde.drift(grid))
 
 
 def test_kernels_of_tinygp_and_generators_come_back():
