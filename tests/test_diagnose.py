@@ -8,6 +8,7 @@ from onepath import SDE
 from onepath.diagnose import Diagnosis, diagnosis_of, law_answers, whitened
 from onepath.diagnose.memory import predictions
 from onepath.diagnose.question import Answer, holm
+from onepath.diagnose.residuals import ask_residuals
 from onepath.diagnose.steps import every_second_point, jacobian_radii
 from onepath.processes import PROCESSES
 from onepath.transitions import Transitions
@@ -108,6 +109,20 @@ def test_noise_that_depends_on_the_state_is_no_fault():
     found = diagnosis_of(law_answers(whitened(Transitions(x, y, np.full(2000, 0.01)), np.arange(2000), law)))
     assert found.faults == ()
     assert found.verdict.startswith("The model fits")
+
+
+@pytest.mark.parametrize(("correlation", "flagged"), [(0.0, False), (0.3, True)])
+def test_dimensions_that_move_together_are_seen(correlation, flagged):
+    rng = np.random.default_rng(4)
+    y = rng.standard_normal((STEPS, 2)) @ np.linalg.cholesky([[1.0, correlation], [correlation, 1.0]]).T
+    x = np.cumsum(y, axis=0) - y
+
+    def law(at, _):
+        return np.zeros_like(at), np.tile(np.eye(2), (len(at), 1, 1))
+
+    answer = ask_residuals(whitened(Transitions(x, y, np.full(STEPS, DT)), np.arange(STEPS), law))
+    assert (answer.matters and answer.log_p < np.log(1e-6)) == flagged
+    assert ("noise='full'" in answer.fault) == flagged
 
 
 def test_predictions_over_several_steps_have_the_closed_forms_spread():

@@ -238,6 +238,9 @@ def test_summary_says_what_was_seen_and_learned(x):
         "per day",
     ):
         assert part in text
+    assert f"Verdict     {model.diagnose().verdict}" in text
+    first = str(model.consequences()).splitlines()[0].strip()
+    assert f"Follows     {first}" in text
 
 
 def test_fitting_is_silent(x, capfd):

@@ -18,7 +18,6 @@ Vector = npt.NDArray[np.float64]
 DEFAULT_NOISE = 1e-3
 """λ in units of an increment's mean square, where the user gives none."""
 
-
 AROUND = 51
 """Increments that say how large those in the middle of them may be."""
 
