@@ -34,7 +34,7 @@ def fit_onepath(x, dt, **settings):
     import onepath
 
     d = x.shape[1]
-    sde = onepath.SDE(noise="full" if d > 1 else "diagonal", progress=False, **settings).fit(x, dt=dt)
+    sde = onepath.SDE(progress=False, **settings).fit(x, dt=dt)
     return {
         "drift": lambda at: as_vector(sde.drift(at), d),
         "diffusion": lambda at: as_matrix(sde.diffusion(at), d),

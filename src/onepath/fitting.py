@@ -28,10 +28,10 @@ from onepath.posterior import Member, Posterior, member_of
 from onepath.programs import program
 from onepath.transitions import Cells, Transitions, cells_of, coarser
 
-MOST_POINTS = {1: 256, 2: 128}
-"""Points for the features of one term, at most, by dimension; above two dimensions as in two, here and below."""
+MOST_POINTS = {1: 256, 2: 64, 3: 32}
+"""Points for the features of one term, at most, by dimension; above three dimensions as in three, here and below."""
 
-LEARNING_CELLS, LEARNING_POINTS, LEARNING_TOLERANCE = {1: 128, 2: 256}, {1: 64, 2: 64}, 1e-4
+LEARNING_CELLS, LEARNING_POINTS, LEARNING_TOLERANCE = {1: 128, 2: 256, 3: 256}, {1: 64, 2: 64, 3: 32}, 1e-4
 """While parameters are learned: many fits, each coarser than the last one."""
 
 LEAST_VARIANCE = 0.01
@@ -44,7 +44,7 @@ finds none at distance zero in kernels that are written in terms of distance."""
 ROUNDS = 3
 """How often points for the features are chosen anew, if those of the first parameters do not serve the learned ones."""
 
-MEMBERS = {1: 16, 2: 8}
+MEMBERS = {1: 16, 2: 8, 3: 8}
 """Parameters that the posterior averages over."""
 
 
@@ -99,12 +99,12 @@ def _parameters(graph: Graph, which: Which, learned: Learned | None) -> tuple[Fl
     best = np.asarray(pack(graph.parameters, which))[None]
     if learned is None or learned.found.curvature is None:
         return constant(best), np.zeros(0)
-    draws, distances = learned.draws(MEMBERS[min(graph.dimension, 2)])
+    draws, distances = learned.draws(MEMBERS[min(graph.dimension, 3)])
     return constant(np.concatenate([best, draws])), distances
 
 
 def _with_bases(graph: Graph, cells: Cells, tolerance: float, most_points: dict[int, int]) -> Graph:
-    most, usable = most_points[min(graph.dimension, 2)], jax.device_put(np.asarray(cells.counts) > 0)
+    most, usable = most_points[min(graph.dimension, 3)], jax.device_put(np.asarray(cells.counts) > 0)
     apart = APART if graph.law.order else 0.0
     least = 0.0 if graph.level is None else LEAST_VARIANCE
     drift = with_bases(graph.drift, cells.x, usable, tolerance, most, apart=apart)
@@ -122,7 +122,7 @@ def _learn(graph: Graph, transitions: Transitions, cells: Cells, which: Which, l
 
     The prior of the parameters is centred on the values that the graph was built with.
     """
-    most = LEARNING_CELLS[min(graph.dimension, 2)]
+    most = LEARNING_CELLS[min(graph.dimension, 3)]
     coarse = Cells(*map(constant, coarser(Cells(*map(np.asarray, cells)), most)))
     prior = parameter_prior(parameter_names(graph.parameters, which), np.asarray(pack(graph.parameters, which)))
     current = _with_bases(graph, coarse, LEARNING_TOLERANCE, LEARNING_POINTS)
@@ -167,7 +167,7 @@ def _complete(
     def one(solved: tuple[Weights, Array], logarithms: Array) -> tuple[tuple[Weights, Array], tuple]:
         weights, is_first = solved
         objective = objective_of(graph_at(graph, which, logarithms), cells)
-        completion = complete(objective, solver.roughly(~is_first), weights)
+        completion = complete(objective, solver.suited(graph).roughly(~is_first), weights)
         member = member_of(objective, completion.weights, logarithms)
         value = completion.loss + 0.5 * log_determinant(member.lower)
         if smoothing is not None:

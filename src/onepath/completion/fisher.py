@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from onepath.completion.loop import CONVERGED, RUNNING, STUCK, Solver, Step, line_search
 from onepath.completion.objective import Objective
+from onepath.graph import Graph
 from onepath.linalg import cholesky, solve
 
 
@@ -15,16 +16,27 @@ class FisherScoring(Solver):
     """w ← w - C⁻¹∇J with a backtracking line search, C being the Fisher matrix, and the Hessian once that is close.
 
     The Fisher matrix is positive definite everywhere but converges linearly; the Hessian takes over when the next step
-    promises less than `close`, and hands back if it is not positive definite there. It ends when a step promises less
-    than `tolerance`: a quarter of a millionth of a posterior standard deviation.
+    promises less than `close`, and hands back if it is not positive definite there; with `close` 0 it never does. It
+    ends when a step promises less than `tolerance`: a quarter of a millionth of a posterior standard deviation.
     """
 
     tolerance: float | Float[Array, ""] = 1e-13
-    close: float = 1.0
-    most_steps: int = 100
+    close: float | Float[Array, ""] = 1.0
+    most_steps: int | Int[Array, ""] = 100
+
+    def suited(self, graph: Graph) -> "FisherScoring":
+        """Without the Hessian where a cell's loss has many arguments, which makes it slow to compute and to compile."""
+        return replace(self, close=0.0) if graph.law.order > 0 and graph.dimension > 1 else self
 
     def roughly(self, rough: Bool[Array, ""]) -> "FisherScoring":
-        return replace(self, tolerance=jnp.where(rough, 1e-4, self.tolerance))
+        """Likewise, since the start is close; where it is not, θ is improbable, and what is reached will do."""
+        close = jnp.where(rough, 0.0, self.close) if self._uses_hessian else 0.0
+        tolerance, most_steps = jnp.where(rough, 1e-4, self.tolerance), jnp.where(rough, 10, self.most_steps)
+        return replace(self, tolerance=tolerance, close=close, most_steps=most_steps)
+
+    @property
+    def _uses_hessian(self) -> bool:
+        return not isinstance(self.close, float) or self.close > 0.0
 
     def begin(self, objective: Objective, weights: Float[Array, "functions p"]) -> Step:
         return Step(weights, objective.loss(weights), jnp.asarray(0.0), jnp.asarray(RUNNING))
@@ -32,8 +44,12 @@ class FisherScoring(Solver):
     def advance(self, objective: Objective, step: Step) -> Step:
         exact = step.memory
         gradient = objective.gradient(step.weights)
-        curvature = jax.lax.cond(
-            exact > 0.0, lambda: objective.hessian(step.weights), lambda: objective.fisher(step.weights)
+        curvature = (
+            objective.fisher(step.weights)
+            if not self._uses_hessian
+            else jax.lax.cond(
+                exact > 0.0, lambda: objective.hessian(step.weights), lambda: objective.fisher(step.weights)
+            )
         )
         direction = -solve(cholesky(curvature), gradient.ravel()).reshape(gradient.shape)
         definite = jnp.all(jnp.isfinite(direction))

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from onepath.completion.objective import Objective
+from onepath.graph import Graph
 
 RUNNING, CONVERGED, STUCK, LOST = range(4)
 
@@ -32,7 +33,12 @@ class Step(eqx.Module):
 class Solver(eqx.Module):
     """A way to lower J."""
 
-    most_steps: eqx.AbstractVar[int]
+    most_steps: eqx.AbstractVar[int | Int[Array, ""]]
+
+    def suited(self, graph: Graph) -> "Solver":
+        """The same solver, or one that is quicker for such a graph."""
+        del graph
+        return self
 
     def roughly(self, rough: Bool[Array, ""]) -> "Solver":
         """The same solver, or one for completions of which only the first digits matter."""

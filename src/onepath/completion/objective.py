@@ -38,8 +38,11 @@ def cell_rows(graph: Graph, latent: Float[Array, "functions k"], cell: Cells) ->
     lower, size = small_cholesky(covariance), latent.size
     of_mean = small_forward_solve(lower, mean_slope.reshape(-1, size))
     half = small_forward_solve(lower, covariance_slope.reshape(*covariance.shape, size))
-    of_covariance = small_forward_solve(lower, jnp.swapaxes(half, 0, 1)).reshape(-1, size)
-    rows = jnp.concatenate([of_mean, jnp.sqrt(0.5) * of_covariance])
+    of_covariance = small_forward_solve(lower, jnp.swapaxes(half, 0, 1))
+    # it is symmetric: what is beside the diagonal counts twice
+    first, second = np.tril_indices(len(covariance))
+    often = np.where(first == second, np.sqrt(0.5), 1.0)[:, None]
+    rows = jnp.concatenate([of_mean, often * of_covariance[first, second]])
     return jnp.sqrt(cell.counts) * rows.reshape(-1, *latent.shape)
 
 
@@ -51,12 +54,17 @@ class Group(NamedTuple):
 
 
 def groups_of(graph: Graph) -> list[Group]:
-    """All functions together; or one by one, where dimensions have nothing to do with each other during a step."""
+    """All functions together; or, where they hold still during a step, drifts and diffusions apart, and without
+    correlated noise dimension by dimension."""
     d, functions = graph.dimension, graph.dimension + len(graph.unit)
-    if graph.law.order > 0 or graph.structure == "full":
-        return [Group(list(range(functions)), list(range(d + d * d)))]
-    variances = [d + i * d + i for i in range(d)]
-    drifts = [Group([i], [i]) for i in range(d)]
+    first, second = np.tril_indices(d)
+    means, covariances = list(range(d)), list(range(d, d + len(first)))
+    if graph.law.order > 0:
+        return [Group(list(range(functions)), means + covariances)]
+    if graph.structure == "full":
+        return [Group(means, means), Group(list(range(d, functions)), covariances)]
+    drifts = [Group([i], [i]) for i in means]
+    variances = [d + int(k) for k in np.flatnonzero(first == second)]
     if graph.structure == "isotropic":
         return [*drifts, Group([d], variances)]
     return [*drifts, *(Group([d + i], [variances[i]]) for i in range(d))]

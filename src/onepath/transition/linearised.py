@@ -59,11 +59,18 @@ def linear_flow(
     In one dimension the integrals are elementary. Above, a short part's are Taylor series, and two equal parts after
     each other make one of twice the length.
     """
-    if len(drift) == 1:
-        z = dt * slope
-        once = mean_exponential(z)
-        # (e^2z - 1) / 2z is the same with e^z for both halves
-        return dt * once[0] * drift, dt * once * (1.0 + 0.5 * z * once) * rate
+    if len(drift) > 1:
+        return _doubled_flow(slope, drift, rate, dt)
+    z = dt * slope
+    once = mean_exponential(z)
+    # (e^2z - 1) / 2z is the same with e^z for both halves
+    return dt * once[0] * drift, dt * once * (1.0 + 0.5 * z * once) * rate
+
+
+@jax.custom_jvp
+def _doubled_flow(
+    slope: Float[Array, "d d"], drift: Float[Array, " d"], rate: Float[Array, "d d"], dt: Float[Array, ""]
+) -> tuple[Float[Array, " d"], Float[Array, "d d"]]:
     step = dt / 2**DOUBLINGS
 
     def add(state: Any, k: Array) -> tuple[Any, None]:
@@ -81,6 +88,14 @@ def linear_flow(
     series, _ = jax.lax.scan(add, (*part, *part), jnp.arange(1.0, TERMS + 1))
     (_, mean, covariance), _ = jax.lax.scan(double, series[:3], None, DOUBLINGS)
     return mean, covariance
+
+
+@_doubled_flow.defjvp
+def _doubled_flow_slope(primals: Any, tangents: Any) -> Any:
+    """By the Jacobian, which has far fewer columns than there are numbers that drift and diffusion depend on."""
+    jacobians = jax.jacfwd(_doubled_flow.fun, argnums=(0, 1, 2, 3))(*primals)
+    slopes = [sum(jnp.tensordot(j, t, axes=t.ndim) for j, t in zip(row, tangents, strict=True)) for row in jacobians]
+    return _doubled_flow(*primals), tuple(slopes)
 
 
 def mean_exponential(z: Float[Array, "..."]) -> Float[Array, "..."]:
