@@ -1,11 +1,8 @@
 """The tables and the picture of docs/peers.md, made from kept results, so that page and results cannot drift apart.
 
-    python benchmarks/peers/page.py docs/peers.md
-
-In the page, what stands between `<!-- name -->` and `<!-- end -->` is made here; the words around it are not.
+python benchmarks/peers/page.py docs/peers.md
 """
 
-import re
 import sys
 from pathlib import Path
 
@@ -13,12 +10,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import board
 import speeds
+from filling import fill, markdown
 from picture import draw
 from resumable import kept
 from summary import cells, share_first, silent
-from tables import board_table, failure_table, lost_table, markdown, method_table
-
-PLACE = re.compile(r"<!-- ([\w-]+) -->\n.*?<!-- end -->", re.DOTALL)
+from tables import board_table, failure_table, lost_table, method_table
 
 
 def makers(results, speed):
@@ -32,18 +28,6 @@ def makers(results, speed):
         "versions": lambda: version_table(results),
         "count": lambda: count(results),
     }
-
-
-def fill(page, parts):
-    """The page with every part made anew."""
-
-    def made(place):
-        name = place.group(1)
-        if name not in parts:
-            raise ValueError(f"The page asks for {name!r}. There are {', '.join(parts)}.")
-        return f"<!-- {name} -->\n{parts[name]()}\n<!-- end -->"
-
-    return PLACE.sub(made, page)
 
 
 def version_table(results):

@@ -2,6 +2,7 @@
 
 import numpy as np
 from adapters import ORACLE
+from filling import markdown
 from judge import CRASHED, LATE, OK, REFUSED, SILENT, WRONG
 from problems import LONG, PROBLEMS, SHORT
 from summary import SCORES, cells, firsts, in_order, lost, share_first
@@ -15,11 +16,6 @@ def digits(value):
         return f"{value:.0f}" if value < 1e4 else f"{value:.0e}"
     text = f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 9.995 else f"{value:.1f}"
     return text.removeprefix("0") if value < 1 else text
-
-
-def markdown(head, rows):
-    lines = [head, ["---", *["--:"] * (len(head) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def board_table(results):

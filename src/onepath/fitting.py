@@ -44,7 +44,7 @@ finds none at distance zero in kernels that are written in terms of distance."""
 ROUNDS = 3
 """How often points for the features are chosen anew, if those of the first parameters do not serve the learned ones."""
 
-MEMBERS = {1: 16, 2: 8, 3: 8}
+MEMBERS = {1: 16, 2: 8, 3: 4}
 """Parameters that the posterior averages over."""
 
 

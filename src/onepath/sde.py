@@ -33,8 +33,8 @@ from onepath.transitions import Transitions, Units, transitions_of, units_of
 
 Array = npt.NDArray[np.float64]
 
-CELLS = {1: (256, 256), 2: (256, 1024)}
-"""Cells that transitions are merged into, at least and at most, by dimension; above two dimensions as in two."""
+CELLS = {1: (256, 256), 2: (256, 1024), 3: (256, 2048)}
+"""Cells that transitions are merged into, at least and at most, by dimension; above three dimensions as in three."""
 
 QUADRATURE = 12
 """Nodes of the average over a diffusion's posterior."""
@@ -205,7 +205,7 @@ class SDE(BaseEstimator):
             evaluations = self.evaluations or (75 if splits == 1 else 150)
             learning = Learning(self.learn, solver, splits, evaluations, self.random_state, watch)
         count, d = transitions.x.shape
-        least, most = CELLS[min(d, 2)]
+        least, most = CELLS[min(d, 3)]
         # powers of two, so that the next series finds its code compiled
         cells = self.cells or min(max(least, 1 << (count - 1).bit_length()), most)
         smoothing = smoothing_of(self.smoothing, transitions, structure, units) if self.smoothing else None

@@ -50,6 +50,8 @@ def stiffness_of(posterior: Posterior, cells: Cells) -> Stiffness:
     """From the posterior mean and its derivatives at some of the data."""
     used = np.flatnonzero(np.asarray(cells.counts))
     some = used[np.linspace(0, len(used) - 1, MOST_PLACES).astype(int)]
+    # the law of the fit does not matter here, and a graph without it is compiled once
+    posterior = replace(posterior, graph=replace(posterior.graph, law=LAWS["euler"]))
     return Stiffness(*map(float, _stiffness(posterior, Cells(*(np.asarray(part)[some] for part in cells)))))
 
 

@@ -25,8 +25,12 @@ class FisherScoring(Solver):
     most_steps: int | Int[Array, ""] = 100
 
     def suited(self, graph: Graph) -> "FisherScoring":
-        """Without the Hessian where a cell's loss has many arguments, which makes it slow to compute and to compile."""
-        return replace(self, close=0.0) if graph.law.order > 0 and graph.dimension > 1 else self
+        """Without the Hessian where a cell's loss has many arguments, which makes it slow to compute and to compile.
+
+        Then a ten-thousandth of a standard deviation will do.
+        """
+        many = graph.law.order > 0 and graph.dimension > 1
+        return replace(self, close=0.0, tolerance=max(self.tolerance, 1e-8)) if many else self
 
     def roughly(self, rough: Bool[Array, ""]) -> "FisherScoring":
         """Likewise, since the start is close; where it is not, θ is improbable, and what is reached will do."""

@@ -1,0 +1,126 @@
+"""The tables of docs/learning.md and docs/steps.md, made from kept results, so that they cannot drift apart.
+
+python benchmarks/documents.py docs
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import population
+import stiff
+from filling import fill, markdown
+
+RESULTS = Path(__file__).parent / "results"
+FIELDS = ("drift", "diffusion")
+
+
+def cells_by(results, *places):
+    """Cells under the parts of their keys in these places."""
+    groups = {}
+    for key, cell in results.items():
+        parts = key.split("/")
+        if "error" not in cell:
+            groups.setdefault(tuple(parts[place] for place in places), []).append(cell)
+    return groups
+
+
+def middle(cells, score):
+    return float(np.median([cell[score] for cell in cells])) if cells else None
+
+
+def mean(cells, score):
+    return float(np.mean([cell[score] for cell in cells])) if cells else None
+
+
+def short(value, places=3):
+    """.098 for 0.098, and nothing where there is nothing."""
+    return "" if value is None else f"{value:.{places}f}".removeprefix("0") if value < 100 else f"{value:.0f}"
+
+
+def best_marked(values, places):
+    """Numbers of a row, the smallest in bold."""
+    least = min(value for value in values if value is not None)
+    return [f"**{short(value, places)}**" if value == least else short(value, places) for value in values]
+
+
+def step_table(results):
+    """Median errors of diffusion and drift, a row a process and distance of observations, a column a law."""
+    groups, rows = cells_by(results, 0, 1, 3, 2), []
+    for kind, name, k, law in groups:
+        if kind == "steps" and law == "auto":
+            cells = [groups[kind, name, k, law] for law in stiff.LAWS]
+            change, second = middle(cells[2], "change"), mean(cells[2], "second")
+            errors = [short(middle(each, score)) for score in ("diffusion", "drift") for each in cells]
+            rows.append([name, k, f"{change:.2g}", *errors, f"{second:.0%}".replace("%", " %")])
+    rows.sort(key=lambda row: (row[0], int(row[1])))
+    laws = [f"{symbol}: {law}" for symbol in ("σ", "f") for law in stiff.LAWS]
+    return markdown(["process", "k", "\\|f'\\| Δt", *laws, "second law taken"], rows)
+
+
+def coverage_table(results):
+    """Mean coverage of 90 % bands, a row a process."""
+    groups, rows, numbers = cells_by(results, 0, 1, 2), [], []
+    for name, dt in stiff.COVERAGE.items():
+        cells = [groups["coverage", name, law] for law in stiff.COVERAGE_LAWS]
+        row = [mean(each, f"{field}_coverage") for field in reversed(FIELDS) for each in cells]
+        ratio = middle(cells[1], "seconds") / middle(cells[0], "seconds")
+        numbers.append([*row, ratio])
+        rows.append([name, f"{dt:g}", f"{middle(cells[1], 'change'):.2g}", *(short(x, 2) for x in row), f"{ratio:.1f}"])
+    rows.append(["**average**", "", "", *(f"**{short(x)}**" for x in np.mean(numbers, axis=0)[:-1]), ""])
+    covered = [f"{symbol} covered: {law}" for symbol in ("σ", "f") for law in stiff.COVERAGE_LAWS]
+    return markdown(["process", "Δt", "\\|f'\\| Δt", *covered, "time, auto / euler"], rows)
+
+
+def gap_table(results):
+    """Median gap of the test loss to the true model's, a column a method, and onepath's mean."""
+    groups, rows = cells_by(results, 0, 1), []
+    for name in dict.fromkeys(name for name, method in groups if method == "onepath"):
+        cells = [groups.get((name, method), []) for method in population.METHODS]
+        numbers = best_marked([middle(each, "gap") for each in cells], 4)
+        predictive = [short(mean(cells[0], score), 4) for score in ("gap", "predictive_gap")]
+        rows.append([name, *numbers, *predictive])
+    head = ["process", *population.METHODS, "mean of onepath", "mean, predictive density"]
+    return markdown(head, sorted(rows, key=_paper_first))
+
+
+def error_table(results):
+    """Median errors of drift and diffusion at the test points, and onepath's coverage at the training points."""
+    groups, rows = cells_by(results, 0, 1), []
+    for name in dict.fromkeys(name for name, method in groups if method == "onepath"):
+        cells = [groups.get((name, method), []) for method in population.METHODS]
+        numbers = best_marked([middle(each, "diffusion") for each in cells], 3)
+        covered = [short(mean(cells[0], f"{field}_coverage"), 2) for field in FIELDS]
+        rows.append([name, *numbers, short(middle(cells[0], "drift"), 2), *covered])
+    averages = [
+        np.mean([mean(cells, f"{f}_coverage") for (_, m), cells in groups.items() if m == "onepath"]) for f in FIELDS
+    ]
+    rows.sort(key=_paper_first)
+    rows.append(["**average**", *[""] * 5, *(f"**{short(x)}**" for x in averages)])
+    head = ["process", *(f"σ: {method}" for method in population.METHODS), "f: onepath", "f covered", "σ covered"]
+    return markdown(head, rows)
+
+
+def _paper_first(row):
+    paper = ("exponential", "trigonometric", "gbm", "ou")
+    return (paper.index(row[0]) if row[0] in paper else len(paper), row[0])
+
+
+def pages():
+    """What makes each table of each page, by the name that the page calls it by."""
+    steps, learning = (json.loads((RESULTS / f"{name}.json").read_text()) for name in ("stiff", "population"))
+    return {
+        "steps.md": {"steps": lambda: step_table(steps), "coverage": lambda: coverage_table(steps)},
+        "learning.md": {"gaps": lambda: gap_table(learning), "errors": lambda: error_table(learning)},
+    }
+
+
+def main():
+    for name, makers in pages().items():
+        page = Path(sys.argv[1]) / name
+        page.write_text(fill(page.read_text(), makers))
+
+
+if __name__ == "__main__":
+    main()
