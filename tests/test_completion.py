@@ -10,7 +10,14 @@ from tinygp import kernels
 from tinygp.kernels.distance import L2Distance
 
 from onepath.build import Settings, build_graph
-from onepath.completion import SOLVERS, complete, objective_of, quadratic_variation_start, smoothed_diffusion
+from onepath.completion import (
+    SOLVERS,
+    FisherScoring,
+    complete,
+    objective_of,
+    quadratic_variation_start,
+    smoothed_diffusion,
+)
 from onepath.completion.gradient import place_of
 from onepath.features import with_bases
 from onepath.transitions import Transitions, Units, cells_of
@@ -232,3 +239,14 @@ def test_every_solver_ends_where_the_gradient_vanishes(solver):
     assert int(done.steps) <= most
     assert float(objective.loss(done.weights)) == pytest.approx(float(done.loss), rel=1e-12)
     assert np.max(np.abs(objective.gradient(done.weights))) < 1e-5
+
+
+@pytest.mark.parametrize("noise", ["diagonal", "full"])
+def test_without_the_hessian_the_same_minimum_is_reached(noise):
+    objective = problem(transitions(2, copies=5), noise=noise)
+    exact, scoring = (
+        eqx.filter_jit(complete)(objective, FisherScoring(close=close), objective.no_weights) for close in (1.0, 0.0)
+    )
+    assert float(scoring.loss) == pytest.approx(float(exact.loss), rel=1e-11)
+    assert np.max(np.abs(objective.gradient(scoring.weights))) < 1e-4
+    assert int(scoring.steps) > int(exact.steps)

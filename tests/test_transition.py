@@ -1,5 +1,6 @@
 """Transition laws against closed forms, and what they do to a fit at the step that the data have."""
 
+import itertools
 import warnings
 
 import jax
@@ -141,6 +142,28 @@ def test_a_step_is_two_half_steps():
     flow = np.eye(2) + np.asarray(jax.jacfwd(lambda x: linear_flow(slope, slope @ x, rate, jnp.asarray(0.4))[0])(drift))
     assert_allclose(whole[0], half[0] + second[0], rtol=1e-12)
     assert_allclose(whole[1], flow @ half[1] @ flow.T + half[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_slopes_of_a_linear_flow_are_limits_of_differences(d):
+    """Its derivative is written by hand, once; of that one, autodiff's second derivative must agree too."""
+    random = np.random.default_rng(d)
+    places = random.normal(size=d * d), random.normal(size=d), np.eye(d).ravel(), np.array([0.3])
+    point, toward = np.concatenate(places), random.normal(size=2 * d * d + d + 1)
+    edges = np.cumsum([0, *map(len, places)])
+
+    def flow(point):
+        slope, drift, rate, dt = (point[a:b] for a, b in itertools.pairwise(edges))
+        mean, covariance = linear_flow(slope.reshape(d, d), drift, rate.reshape(d, d), dt[0])
+        return jnp.concatenate([mean, covariance.ravel()])
+
+    def slope(point):
+        return jax.jvp(flow, (point,), (jnp.asarray(toward),))[1]
+
+    for function, derivative in ((flow, slope), (slope, lambda at: jax.jvp(slope, (at,), (jnp.asarray(toward),))[1])):
+        ends = [function(jnp.asarray(point + step * toward)) for step in (-2e-4, -1e-4, 1e-4, 2e-4)]
+        difference = (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / 1.2e-3
+        assert_allclose(derivative(jnp.asarray(point)), difference, rtol=1e-7, atol=1e-9)
 
 
 def test_jets_survive_packing():

@@ -1,5 +1,7 @@
 """Results as tables: one for people to read in the documentation, one with everything beside the results."""
 
+import re
+
 import numpy as np
 from adapters import ORACLE
 from filling import markdown
@@ -78,12 +80,17 @@ def failure_table(results):
     told = {}
     for (method, problem), cell in cells(results).items():
         for message, count in cell.messages.items():
-            told.setdefault((method, message.split(": not run")[0]), []).append((problem, count))
+            told.setdefault((method, _alike(message)), []).append((problem, count))
     rows = [
         [method, message.replace("|", "/"), ", ".join(sorted({p for p, _ in where})), str(sum(n for _, n in where))]
         for (method, message), where in sorted(told.items())
     ]
     return markdown(["method", "what happened", "problems", "seeds"], rows)
+
+
+def _alike(message):
+    """The same words for messages that differ in a count."""
+    return LATE if message.startswith(LATE) else re.sub(r"\d{3,}|\d+(?= gaps)", "n", message)
 
 
 def lost_table(results):
