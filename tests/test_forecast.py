@@ -9,7 +9,7 @@ from tinygp import kernels
 
 from onepath import SDE
 from onepath.forecast import EXPLODED, walk
-from onepath.increments import mean_increments
+from onepath.increments import MANY, mean_increments
 from onepath.jets import Jet
 from onepath.processes import PROCESSES
 from onepath.scores import crps, interval_coverage
@@ -94,6 +94,13 @@ def test_one_step_with_the_mean_is_the_mean_increment(plain):
     np.testing.assert_allclose(mean[0, 0], plain.drift(start)[0] * 0.01, rtol=1e-6)
     median, _ = plain.diffusion_band(start, level=1e-9)  # the link of the mean
     np.testing.assert_allclose(covariance[0, 0, 0], median[0] ** 2 * 0.01 + plain.noise_[0], rtol=1e-6)
+
+
+def test_many_increments_are_those_of_few(plain):
+    x = np.random.default_rng(0).uniform(-2.0, 2.0, (MANY + 1, 1))
+    together, apart = (mean_increments(plain, points, 0.01) for points in (x, x[:200]))
+    for many, few in zip(together, apart, strict=True):
+        np.testing.assert_allclose(many[:200], few, rtol=1e-5, atol=1e-5 * np.abs(few).max())
 
 
 @pytest.mark.usefixtures("double")
