@@ -20,25 +20,27 @@ def step_cell(drift, diffusion, **more):
 
 def test_the_table_of_steps_has_medians_in_the_order_of_its_columns():
     results = {
-        f"steps/ou/{law}/{k}/{seed}": step_cell(0.1 * n + 0.01 * k, 0.2 + 0.1 * n + seed, second=float(seed < 1))
+        f"steps/ou/{law}/{k}/{seed}": step_cell(
+            0.1 * n + 0.01 * k, 0.2 + 0.1 * n + seed, second=float(seed < 1), seconds=2.0 + 1.5 * n
+        )
         for n, law in enumerate(stiff.LAWS)
         for k in (10, 2)
         for seed in (0, 1, 2)
     }
     first, second = documents.step_table(results).splitlines()[2:]
-    assert first == "| ou | 2 | 0.1 | 1.200 | 1.300 | 1.400 | .020 | .120 | .220 | 33 % |"
+    assert first == "| ou | 2 | 0.1 | 1.200 | 1.300 | 1.400 | .020 | .120 | .220 | 11.00 | 33 % | 2.5 |"
     assert second.startswith("| ou | 10 |")
 
 
-def test_coverage_is_averaged_and_time_is_a_ratio():
+def test_coverage_is_averaged():
     results = {}
     for place, (name, dt) in enumerate(stiff.COVERAGE.items()):
-        for law, seconds in zip(stiff.COVERAGE_LAWS, (2.0, 5.0), strict=True):
+        for law in stiff.COVERAGE_LAWS:
             share = place / 10 if law == "auto" else 0.5
-            results[f"coverage/{name}/{law}/{dt}/0"] = step_cell(1, 1, diffusion_coverage=share, seconds=seconds)
+            results[f"coverage/{name}/{law}/{dt}/0"] = step_cell(1, 1, diffusion_coverage=share)
     lines = documents.coverage_table(results).splitlines()
-    assert lines[3] == "| washboard | 0.02 | 0.1 | .50 | .10 | .90 | .90 | 2.5 |"
-    assert lines[-1] == "| **average** |  |  | **.500** | **.450** | **.900** | **.900** |  |"
+    assert lines[3] == "| washboard | 0.02 | 0.1 | .50 | .10 | .90 | .90 |"
+    assert lines[-1] == "| **average** |  |  | **.500** | **.450** | **.900** | **.900** |"
 
 
 def test_the_least_gap_is_bold_and_failed_cells_are_left_out():
