@@ -1,6 +1,8 @@
 """The tables of docs/learning.md and docs/steps.md, made from kept results, so that they cannot drift apart.
 
-python benchmarks/documents.py docs
+    python benchmarks/documents.py docs
+
+The words around the tables are not made here.
 """
 
 import json
@@ -10,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import population
 import stiff
-from filling import fill, markdown
+
+from onepath.paper.filling import fill, markdown
 
 RESULTS = Path(__file__).parent / "results"
 FIELDS = ("drift", "diffusion")
@@ -60,18 +63,8 @@ def step_table(results):
             rows.append([name, k, f"{change:.2g}", *errors, f"{paired:.2f}", taken, f"{ratio:.1f}"])
     rows.sort(key=lambda row: (row[0], int(row[1])))
     laws = [f"{symbol}: {law}" for symbol in ("σ", "f") for law in stiff.LAWS]
-    return markdown(
-        [
-            "process",
-            "k",
-            "\\|f'\\| Δt",
-            *laws,
-            "f: auto / euler, seed by seed",
-            "second law taken",
-            "time, auto / euler",
-        ],
-        rows,
-    )
+    compared = ["f: auto / euler, seed by seed", "second law taken", "time, auto / euler"]
+    return markdown(["process", "k", "\\|f'\\| Δt", *laws, *compared], rows)
 
 
 def coverage_table(results):
@@ -93,8 +86,8 @@ def gap_table(results):
     for name in dict.fromkeys(name for name, method in groups if method == "onepath"):
         cells = [groups.get((name, method), []) for method in population.METHODS]
         numbers = best_marked([middle(each, "gap") for each in cells], 4)
-        predictive = [short(mean(cells[0], score), 4) for score in ("gap", "predictive_gap")]
-        rows.append([name, *numbers, *predictive])
+        means = [short(mean(cells[0], score), 4) for score in ("gap", "predictive_gap")]
+        rows.append([name, *numbers, *means])
     head = ["process", *population.METHODS, "mean of onepath", "mean, predictive density"]
     return markdown(head, sorted(rows, key=_paper_first))
 

@@ -176,7 +176,8 @@ def main():
     parser.add_argument("--seeds", type=int, default=50)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--methods", default=",".join(METHODS))
-    parser.add_argument("--processes", default=",".join(PROCESSES))
+    one_or_two = [name for name, process in PROCESSES.items() if process.dimension <= 2]
+    parser.add_argument("--processes", default=",".join(one_or_two))
     parser.add_argument("--chunk", type=int, default=10, help="seeds in one task")
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/population.json"))
     options = parser.parse_args()

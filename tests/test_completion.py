@@ -250,3 +250,10 @@ def test_without_the_hessian_the_same_minimum_is_reached(noise):
     assert float(scoring.loss) == pytest.approx(float(exact.loss), rel=1e-11)
     assert np.max(np.abs(objective.gradient(scoring.weights))) < 1e-4
     assert int(scoring.steps) > int(exact.steps)
+
+
+@pytest.mark.parametrize(("d", "law"), [(1, "euler"), (2, "euler"), (1, "linearised"), (2, "linearised")])
+def test_the_hessian_is_left_out_where_it_is_dear(d, law):
+    settings = Settings(None, None, "diagonal", "softplus", law, None)
+    graph = build_graph(settings, transitions(d), Units(np.zeros(d), np.ones(d), 1.0))
+    assert (FisherScoring().suited(graph).close == 0.0) == (d == 2 and law == "linearised")

@@ -1,6 +1,8 @@
 """The tables and the picture of docs/peers.md, made from kept results, so that page and results cannot drift apart.
 
-python benchmarks/peers/page.py docs/peers.md
+    python benchmarks/peers/page.py docs/peers.md
+
+The words around the tables are not made here.
 """
 
 import sys
@@ -10,11 +12,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import board
 import speeds
-from filling import fill, markdown
 from picture import draw
 from resumable import kept
 from summary import cells, share_first, silent
 from tables import board_table, failure_table, lost_table, method_table
+
+from onepath.paper.filling import fill, markdown
 
 
 def makers(results, speed):

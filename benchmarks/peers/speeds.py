@@ -15,11 +15,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
 from adapters import METHODS, OWN
-from filling import markdown
 from resumable import finish, kept
 from running import LIMIT, Worker, interpreters
 from scipy.signal import lfilter
 from tables import digits
+
+from onepath.paper.filling import markdown
 
 LENGTHS = (10_000, 1_000_000)
 REPEATS = 3

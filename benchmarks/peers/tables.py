@@ -4,10 +4,11 @@ import re
 
 import numpy as np
 from adapters import ORACLE
-from filling import markdown
 from judge import CRASHED, LATE, OK, REFUSED, SILENT, WRONG
 from problems import LONG, PROBLEMS, SHORT
 from summary import SCORES, cells, firsts, in_order, lost, share_first
+
+from onepath.paper.filling import markdown
 
 
 def digits(value):

@@ -2,35 +2,25 @@
 
     python -m onepath.paper.page docs/paper.md
 
-In the page, what stands between `<!-- name -->` and `<!-- end -->` is made here; the words around it are not.
+The words around the tables are not made here.
 """
 
-import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from onepath.paper import filling
 from onepath.paper.cells import JOURNAL, POPULATION_JOURNAL, Journal
 from onepath.paper.methods import METHODS
 from onepath.paper.plan import STEP_METHODS, STEP_TABLES, TABLES
 from onepath.paper.population import population_tables
 from onepath.paper.tables import level_table, markdown, process_table, step_table
 
-PLACE = re.compile(r"<!-- ([\w-]+) -->\n.*?<!-- end -->", re.DOTALL)
-
 
 def fill(page: str, folder: Path) -> str:
     """The page with every table made anew from the results in this folder."""
-    known = _makers(folder)
-
-    def made(place: re.Match[str]) -> str:
-        name = place.group(1)
-        if name not in known:
-            raise ValueError(f"The page asks for a table {name!r}. There are {', '.join(known)}.")
-        return f"<!-- {name} -->\n{known[name]()}\n<!-- end -->"
-
-    return PLACE.sub(made, page)
+    return filling.fill(page, _makers(folder))
 
 
 def _makers(folder: Path) -> dict[str, Callable[[], str]]:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from onepath.paper import filling
 from onepath.paper.cases import AS_DESCRIBED, AS_PRINTED, STEPS, level
 from onepath.paper.cells import Cell, Journal, row_of
 from onepath.paper.methods import DEFAULT, LEARNED, LEARNED_NEWTON, NON_LEARNED
@@ -124,5 +125,4 @@ def tables(names: Sequence[str], journal: Journal, methods: Sequence[str]) -> li
 
 def markdown(table: Table) -> str:
     """The table alone, without its title."""
-    rule = ("---",) + ("--:",) * (len(table.columns) - 1)
-    return "\n".join("| " + " | ".join(row) + " |" for row in (table.columns, rule, *table.rows))
+    return filling.markdown(table.columns, table.rows)
