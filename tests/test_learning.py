@@ -78,6 +78,20 @@ def test_slopes_are_finite_differences(name, noise, law, criterion):
         assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(slope @ direction, rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.usefixtures("double")
+def test_a_candidate_is_worth_what_its_completion_is_also_where_the_solver_stopped_early():
+    graph, transitions = graph_and_transitions("double_well", "diagonal", "euler")
+    which = learnable(graph.parameters)
+    halves = [cells_on(Transitions(*(part[i::2] for part in transitions))) for i in (0, 1)]
+    start = objective_of(graph, halves[0]).no_weights
+    hasty = eqx.tree_at(lambda solver: solver.most_steps, SOLVERS["fisher"], 2)
+    judged = judge_split(pack(graph.parameters, which), graph, which, *halves, hasty, start)
+    gradient = objective_of(graph, halves[0]).gradient(judged.completion.weights)
+    assert np.max(np.abs(gradient)) > 0.1
+    worth = objective_of(graph, halves[1]).misfit(judged.completion.weights)
+    assert float(judged.value) == pytest.approx(float(worth), rel=1e-12)
+
+
 def rosenbrock(p):
     x, y = p
     value = (1 - x) ** 2 + 100 * (y - x**2) ** 2

@@ -1,7 +1,7 @@
 """A criterion of kernels as a differentiable function of their parameters θ.
 
-A criterion judges the completed weights ŵ(θ). At the solution, held fixed, take one Newton step ŵ - H⁻¹∇J(ŵ, θ) with H
-held fixed too: its value is ŵ and its derivative in θ is the implicit function theorem's.
+A criterion judges the completed weights ŵ(θ). Their derivative in θ is that of one Newton step ŵ - H⁻¹∇J(ŵ, θ) with ŵ
+and H held fixed: the implicit function theorem. Their value is ŵ itself, also where a solver has stopped early.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ def judge(
 
     def value(logarithms: Array) -> Array:
         objective = objective_of(graph_at(graph, which, logarithms), cells)
-        newton = jnp.linalg.solve(hessian, objective.gradient(weights).ravel())
-        return criterion(objective, weights - newton.reshape(weights.shape))
+        newton = jnp.linalg.solve(hessian, objective.gradient(weights).ravel()).reshape(weights.shape)
+        return criterion(objective, weights - (newton - jax.lax.stop_gradient(newton)))
 
     return Judgement(*jax.value_and_grad(value)(logarithms), completion)
