@@ -16,8 +16,9 @@ from onepath.fitting import APART
 from onepath.kernels import learnable, pack, parameter_names
 from onepath.learning.crossval import judge_split
 from onepath.learning.evidence import judge_evidence
-from onepath.learning.learn import learned_parameters
-from onepath.learning.optimisers import descend, explore, settle
+from onepath.learning.learn import Learned, learned_parameters
+from onepath.learning.optimisers import Found, descend, explore, settle
+from onepath.learning.prior import ParameterPrior
 from onepath.learning.robust import RandomisedLoss, robust_learning
 from onepath.processes import PAPER_TRAJECTORIES, PROCESSES
 from onepath.trajectory import read_trajectory
@@ -90,6 +91,19 @@ def test_a_candidate_is_worth_what_its_completion_is_also_where_the_solver_stopp
     assert np.max(np.abs(gradient)) > 0.1
     worth = objective_of(graph, halves[1]).misfit(judged.completion.weights)
     assert float(judged.value) == pytest.approx(float(worth), rel=1e-12)
+
+
+def test_parameters_around_the_best_have_the_moments_of_their_normal_distribution():
+    rng = np.random.default_rng(2)
+    root = rng.standard_normal((5, 5))
+    curvature, best, prior = root @ root.T + np.eye(5), rng.standard_normal(5), ParameterPrior(np.zeros(5), np.ones(5))
+    learned = Learned(None, prior, Found(best, 0.0, curvature, 1, ""))
+    moved = learned.around(18) - best
+    assert len(moved) == 10
+    np.testing.assert_allclose(moved.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(moved.T @ moved / 10, np.linalg.inv(curvature), atol=1e-12)
+    nearly = Learned(None, prior, Found(best, 0.0, curvature + 1e-9 * root, 1, "")).around(4) - best
+    np.testing.assert_allclose(nearly, [*moved[:2], *moved[5:7]], atol=1e-7)
 
 
 def rosenbrock(p):

@@ -44,8 +44,8 @@ finds none at distance zero in kernels that are written in terms of distance."""
 ROUNDS = 3
 """How often points for the features are chosen anew, if those of the first parameters do not serve the learned ones."""
 
-MEMBERS = {1: 16, 2: 8, 3: 4}
-"""Parameters that the posterior averages over."""
+MEMBERS = {1: 18, 2: 8, 3: 4}
+"""Parameters that the posterior averages over, at most; in one dimension, twice as many as the default has."""
 
 
 class Method(NamedTuple):
@@ -78,7 +78,7 @@ def fit_graph(graph: Graph, transitions: Transitions, method: Method, learned: L
     if learned is not None:
         graph = graph.with_parameters(learned.graph.parameters)
     graph = _with_bases(graph, cells, method.tolerance, MOST_POINTS)
-    parameters, distances = _parameters(graph, which, learned)
+    parameters = _parameters(graph, which, learned)
     completions, members, values = _complete(parameters, graph, which, cells, method.solver, method.smoothing)
     best = jax.tree.map(lambda leaf: np.asarray(leaf)[0], completions)
     if not np.isfinite(best.loss):
@@ -89,18 +89,17 @@ def fit_graph(graph: Graph, transitions: Transitions, method: Method, learned: L
     mass = constant([1.0])
     if learned is not None and len(parameters) > 1:
         penalties = np.asarray([learned.prior.negative_log(draw)[0] for draw in np.asarray(parameters)[1:]])
-        mass = constant(_mass(np.asarray(values)[1:] + penalties, distances))
+        mass = constant(_mass(np.asarray(values)[1:] + penalties))
         members = jax.tree.map(lambda leaf: np.asarray(leaf)[1:], members)
     return Fit(Posterior(graph, members, mass, which), best, -float(np.asarray(values)[0]), learned, cells)
 
 
-def _parameters(graph: Graph, which: Which, learned: Learned | None) -> tuple[Float[Array, "s k"], np.ndarray]:
+def _parameters(graph: Graph, which: Which, learned: Learned | None) -> Float[Array, "s k"]:
     """The graph's own parameters first, then what the posterior averages over, where that is known."""
     best = np.asarray(pack(graph.parameters, which))[None]
     if learned is None or learned.found.curvature is None:
-        return constant(best), np.zeros(0)
-    draws, distances = learned.draws(MEMBERS[min(graph.dimension, 3)])
-    return constant(np.concatenate([best, draws])), distances
+        return constant(best)
+    return constant(np.concatenate([best, learned.around(MEMBERS[min(graph.dimension, 3)])]))
 
 
 def _with_bases(graph: Graph, cells: Cells, tolerance: float, most_points: dict[int, int]) -> Graph:
@@ -140,10 +139,13 @@ def _learn(graph: Graph, transitions: Transitions, cells: Cells, which: Which, l
     return learned
 
 
-def _mass(values: np.ndarray, distances: np.ndarray) -> np.ndarray:
-    """Importance weights exp(-value) / N(z), none larger than √n times their mean, so that no draw stands alone."""
-    logarithms = np.where(np.isfinite(values), distances - values, -np.inf)
-    weights = np.exp(logarithms - logarithms.max())
+def _mass(values: np.ndarray) -> np.ndarray:
+    """Importance weights exp(-value) of parameters at one distance from the best.
+
+    None is larger than √n times their mean, so that none stands alone.
+    """
+    values = np.where(np.isfinite(values), values, np.inf)
+    weights = np.exp(values.min() - values)
     weights = np.minimum(weights, weights.mean() * np.sqrt(len(weights)))
     return weights / weights.sum()
 

@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
-from scipy.stats import qmc
 
 from onepath.completion import Solver, initial_weights, objective_of
 from onepath.graph import Graph
@@ -47,17 +45,20 @@ class Learned(NamedTuple):
     prior: ParameterPrior
     found: Found
 
-    def draws(self, count: int) -> tuple[Vector, Vector]:
-        """Parameters around the best ones, by a quasi-random normal sequence, and half their squared distance from it.
+    def around(self, most: int) -> Vector:
+        """At most this many θ, as rows, that stand for N(θ̂, H⁻¹): θ̂ ± √k H^-½ q for orthogonal unit vectors q.
 
-        N(θ̂, H⁻¹), H the curvature of the negative log posterior at θ̂; no direction is wider than the prior.
+        With all k directions their moments up to the third are the normal distribution's; some stand for all. H is the
+        curvature of the negative log posterior at θ̂; no direction is wider than the prior.
         """
         values, vectors = np.linalg.eigh(np.asarray(self.found.curvature))
-        widest = np.max(self.prior.spread)
-        root = vectors / np.sqrt(np.maximum(values, 1.0 / widest**2))
-        normals = ndtri(qmc.Sobol(len(values), scramble=True, rng=0).random(count))
-        parameters = self.found.parameters + normals @ root.T
-        return np.clip(parameters, *self.prior.bounds.T), 0.5 * np.sum(np.square(normals), axis=1)
+        # the symmetric root, which changes no more than H does
+        root = (vectors / np.sqrt(np.maximum(values, 1.0 / np.max(self.prior.spread) ** 2))) @ vectors.T
+        k = len(values)
+        directions = np.linalg.qr(np.random.default_rng(0).standard_normal((k, k)))[0][: most // 2]
+        steps = np.sqrt(k) * directions @ root
+        around = np.concatenate([self.found.parameters + steps, self.found.parameters - steps])
+        return np.clip(around, *self.prior.bounds.T)
 
 
 def learned_parameters(graph: Graph, fixed: Sequence[str]) -> Which:
