@@ -1,6 +1,8 @@
 """The house has floors: modules import downwards only, and numerics import no tables, estimators or figures."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ SOURCE = Path(onepath.__file__).parent
 
 # low to high; a module may import any of a lower floor, and of its own floor only within its own package
 FLOORS = [
-    ["linalg", "trajectory", "drawing", "progress", "runtime", "jets"],
+    ["linalg", "trajectory", "drawing", "progress", "runtime", "jets", "estimator"],
     ["transitions", "kernels", "transition", "programs"],
     ["features"],
     ["graph"],
@@ -46,7 +48,7 @@ KNOW_LITTLE = {
 """All that these may import: the door and the cells know no kernels, kernels no SDEs, laws no Gaussian processes."""
 
 OUTSIDE = {"pandas", "sklearn", "matplotlib"}
-MAY_LOAD = {"sde": {"sklearn"}} | dict.fromkeys(("files", "plots", "report", "paper", "cli", "baselines"), OUTSIDE)
+MAY_LOAD = dict.fromkeys(("files", "plots", "report", "paper", "cli", "baselines"), OUTSIDE)
 
 
 def floor_of(module):
@@ -141,6 +143,13 @@ def test_numerics_load_no_tables_estimators_or_figures(files):
         for name in (outside & OUTSIDE) - MAY_LOAD.get(file.split("/")[0], set())
     }
     assert loaded == set()
+
+
+def test_a_fit_loads_nothing_that_takes_longer_than_it():
+    said = "import sys, onepath.sde; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True).stdout.split()
+    assert {"jax", "scipy.optimize"} <= set(loaded)
+    assert not {"sklearn", "scipy.stats", *OUTSIDE} & set(loaded)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
-from scipy.stats import qmc
 
 from onepath.posterior import Posterior
 from onepath.programs import program
@@ -44,6 +43,9 @@ def draws(posterior: Posterior, u: Any, chosen: Any, normals: Any, untouched: An
 
 @program
 def predictive(posterior: Posterior, u: Any, dt: Any) -> tuple[Any, Any]:
+    # only compiling asks for it, and SciPy's statistics take as long to load as many a fit
+    from scipy.stats import qmc
+
     uniform = qmc.Sobol(posterior.members.weights.shape[1], scramble=True, rng=0).random(PREDICTIVE_DRAWS)
     return posterior.predictive(u, dt, jnp.asarray(ndtri(uniform)))
 

@@ -4,18 +4,16 @@ import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import jax
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from onepath.build import Settings, build_graph, noise_structure, smoothing_of
 from onepath.completion import SOLVERS
 from onepath.consequences import Consequences, consequences
-from onepath.diagnose import Diagnosis, diagnose
+from onepath.estimator import Estimator
 from onepath.evaluation import draws as drawn
 from onepath.evaluation import in_chunks, marginals, matrices, mixture_quantile, predictive
 from onepath.fitting import Fit, Method, fit_graph
@@ -31,6 +29,9 @@ from onepath.summary import summarise
 from onepath.trajectory import Trajectory, read_trajectory
 from onepath.transitions import Transitions, Units, transitions_of, units_of
 
+if TYPE_CHECKING:
+    from onepath.diagnose import Diagnosis
+
 Array = npt.NDArray[np.float64]
 
 CELLS = {1: (256, 256), 2: (256, 1024), 3: (256, 2048)}
@@ -40,7 +41,7 @@ QUADRATURE = 12
 """Nodes of the average over a diffusion's posterior."""
 
 
-class SDE(BaseEstimator):
+class SDE(Estimator):
     """dX = f(X) dt + σ(X) dW, learned from one observed trajectory.
 
     Parameters
@@ -55,7 +56,7 @@ class SDE(BaseEstimator):
         What keeps σ positive. "identity" is the paper's choice, and leaves its sign open.
     transition : "auto", "euler" or "linearised"
         The law of an increment: the paper's, or local linearisation, which is right to second order in the step. "auto"
-        fits with the first and, where that shifts an answer by more than a fifth of its standard error, once more with
+        fits with the first and, where that shifts an answer by more than a third of its standard error, once more with
         the second.
     solver : "fisher", "newton" or "gradient"
         How the graph is completed; the last two are the paper's.
@@ -77,7 +78,7 @@ class SDE(BaseEstimator):
         Largest residual variance of the features, relative to the prior's; 0 for the exact Gaussian process on all
         cells.
     cells : int or None
-        Number of cells that transitions are merged into; None is 512 in one dimension and 2048 above.
+        Number of cells that transitions are merged into; None is 256 in one dimension, up to 1024 in two, 2048 above.
     progress : bool
         Whether learning that takes longer than a second says how far it is, on the standard error stream.
     random_state : int, numpy Generator or None
@@ -137,19 +138,7 @@ class SDE(BaseEstimator):
         self.random_state = random_state
 
     # `drift` and `diffusion` name both a parameter and a method, so the parameters are kept under other names.
-    _KEPT_AS = {"drift": "drift_kernel", "diffusion": "diffusion_kernel"}  # noqa: RUF012
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 (scikit-learn's signature)
-        """The constructor's parameters by name."""
-        return {name: getattr(self, self._KEPT_AS.get(name, name)) for name in self._get_param_names()}
-
-    def set_params(self, **params: Any) -> Self:
-        """Set some of the constructor's parameters."""
-        for name, value in params.items():
-            if name not in self._get_param_names():
-                raise ValueError(f"SDE has no parameter {name!r}. Its parameters are {self._get_param_names()}.")
-            setattr(self, self._KEPT_AS.get(name, name), value)
-        return self
+    _KEPT_AS: ClassVar[dict[str, str]] = {"drift": "drift_kernel", "diffusion": "diffusion_kernel"}
 
     @engine
     def fit(
@@ -216,7 +205,7 @@ class SDE(BaseEstimator):
             self.drift_kernel, self.diffusion_kernel, self.noise, self.link, self.transition, self.noise_variance
         )
 
-    _diagnosis: Diagnosis | None = None
+    _diagnosis: "Diagnosis | None" = None
 
     def _keep(self, trajectory: Trajectory, transitions: Transitions, units: Units, fit: Fit) -> None:
         self._diagnosis = None
@@ -265,7 +254,7 @@ class SDE(BaseEstimator):
         self, x: Any, draws: int = 100, random_state: int | np.random.Generator | None = None
     ) -> tuple[Array, Array]:
         """Drift and diffusion drawn together from the posterior: a leading axis of draws before the usual shapes."""
-        check_is_fitted(self)
+        self._check_fitted()
         u, rng, posterior = self._standardised(x), np.random.default_rng(random_state), self.posterior_
         n, (members, functions, p) = len(u), posterior.members.weights.shape
         chosen = rng.choice(members, size=draws, p=np.asarray(posterior.mass))
@@ -280,7 +269,7 @@ class SDE(BaseEstimator):
         self, x: Any, *, t: Any = None, dt: float | None = None, unit: str | None = None, gap: float = 10.0
     ) -> float:
         """Mean log predictive density of a transition of another trajectory, in the data's units; higher is better."""
-        check_is_fitted(self)
+        self._check_fitted()
         trajectory = read_trajectory(x, t=t, dt=dt, unit=unit or self.trajectory_.unit, gap=gap)
         if trajectory.dimension != self.n_features_in_:
             raise ValueError(f"The model has {self.n_features_in_} dimensions, the new data {trajectory.dimension}.")
@@ -300,52 +289,54 @@ class SDE(BaseEstimator):
         One step of the transition law each `dt`, the data's median step if None. With `uncertain`, each path has its
         own draw of drift and diffusion from the posterior; without, all have the posterior mean.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         return simulate(self, x0, steps, dt, paths, random_state, uncertain)
 
     def forecast(
         self, steps: int, paths: int = 1000, dt: Any = None, random_state: Any = None, uncertain: bool = True
     ) -> Paths:
         """The same from the last observation; `quantiles([0.05, 0.5, 0.95])` of the result is a fan."""
-        check_is_fitted(self)
+        self._check_fitted()
         return forecast(self, steps, paths, dt, random_state, uncertain)
 
     def consequences(self, level: float = 0.9, draws: int = 400, random_state: Any = 0) -> Consequences:
         """Potential, stationary density, fixed points and passage times (1-D), or modes (above), with bands."""
-        check_is_fitted(self)
+        self._check_fitted()
         return consequences(self, level, draws, random_state)
 
-    def diagnose(self) -> Diagnosis:
+    def diagnose(self) -> "Diagnosis":
         """Is this the right model for these data at this step? One verdict, and an answer to each question."""
-        check_is_fitted(self)
+        from onepath.diagnose import diagnose
+
+        self._check_fitted()
         if self._diagnosis is None:
             self._diagnosis = diagnose(self)
         return self._diagnosis
 
     def summary(self) -> str:
         """What was observed, what was learned, what follows, and whether the model fits."""
-        check_is_fitted(self)
+        self._check_fitted()
         return summarise(self)
 
     def plot(self, what: str = "overview", **options: Any) -> Any:
         """A matplotlib figure: "overview", or one of its parts by name; `onepath.plots.FIGURES` lists them."""
         from onepath.plots import plot
 
-        check_is_fitted(self)
+        self._check_fitted()
         return plot(self, what, **options)
 
     def report(self, path: str | Path, *, force: bool = False, **about: Any) -> Path:
         """Write everything that was learned as one HTML page, which needs nothing else to be opened."""
         from onepath.report import write_report
 
-        check_is_fitted(self)
+        self._check_fitted()
         return write_report(self, path, force=force, **about)
 
     def save(self, path: str | Path, *, force: bool = False) -> Path:
         """Write the fitted model: arrays and JSON, nothing that runs. An existing file is kept unless `force`."""
         from onepath.files import save_model
 
-        check_is_fitted(self)
+        self._check_fitted()
         return save_model(self, path, force=force)
 
     def _standardised(self, x: Any) -> Array:
@@ -366,7 +357,7 @@ class SDE(BaseEstimator):
     @engine
     def _marginals(self, x: Any) -> tuple[Array, Array]:
         """Means and variances (n, members, functions) of all unknown functions, standardised and before the link."""
-        check_is_fitted(self)
+        self._check_fitted()
         means, variances = in_chunks(marginals, self.posterior_, self._standardised(x))
         return means, variances
 
