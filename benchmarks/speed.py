@@ -1,10 +1,12 @@
-"""Seconds, warm and in one run: onepath against Gaussian-process regression and kramersmoyal.
+"""Seconds in one run: onepath against Gaussian-process regression and kramersmoyal, and what a new process takes.
 
     python benchmarks/speed.py
 
 Ratios matter, not seconds: machines differ, and these are measured one after another on the same one.
 """
 
+import subprocess
+import sys
 import time
 
 import kramersmoyal
@@ -14,6 +16,13 @@ from scipy.signal import lfilter
 from onepath import SDE
 from onepath.baselines import GPRegression
 from onepath.processes import PROCESSES
+
+ONLY_JAX = "import jax, jax.numpy as jnp; jax.jit(lambda x: x + 1)(jnp.ones(3)).block_until_ready()"
+A_FIT = """
+import numpy as np
+from onepath import SDE
+SDE(progress=False).fit(np.cumsum(np.random.default_rng(0).standard_normal(501)), dt=0.1)
+"""
 
 
 def seconds(act, repeats):
@@ -48,6 +57,14 @@ def main():
         given = seconds(lambda part=part: SDE(learn=None).fit(part, dt=0.01), 3)
         peer = seconds(lambda part=part: kramersmoyal.km(part, bins=[5000], powers=[[1], [2]], bw=0.15), 3)
         print(f"{count:>9} points: onepath {learned:.3f}, with kernels given {given:.3f}, kramersmoyal {peer:.3f}")
+
+    print("\nA new process, compiled programs kept from the last one")
+    subprocess.run([sys.executable, "-c", A_FIT], check=True)
+    jax, fit = (
+        seconds(lambda script=script: subprocess.run([sys.executable, "-c", script], check=True), 5)
+        for script in (ONLY_JAX, A_FIT)
+    )
+    print(f"that fits 500 points {fit:.2f}, that runs one function of JAX {jax:.2f}, ratio {fit / jax:.2f}")
 
 
 if __name__ == "__main__":
