@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.special import ndtr
 from tinygp import kernels
 
 from onepath import SDE
@@ -16,7 +17,7 @@ from onepath.fitting import APART
 from onepath.kernels import learnable, pack, parameter_names
 from onepath.learning.crossval import judge_split
 from onepath.learning.evidence import judge_evidence
-from onepath.learning.learn import Learned, learned_parameters
+from onepath.learning.learn import Learned, learned_parameters, standard_points
 from onepath.learning.optimisers import Found, descend, explore, settle
 from onepath.learning.prior import ParameterPrior
 from onepath.learning.robust import RandomisedLoss, robust_learning
@@ -97,13 +98,22 @@ def test_parameters_around_the_best_have_the_moments_of_their_normal_distributio
     rng = np.random.default_rng(2)
     root = rng.standard_normal((5, 5))
     curvature, best, prior = root @ root.T + np.eye(5), rng.standard_normal(5), ParameterPrior(np.zeros(5), np.ones(5))
-    learned = Learned(None, prior, Found(best, 0.0, curvature, 1, ""))
-    moved = learned.around(18) - best
+
+    def around(curvature, most):
+        points, distances = Learned(None, prior, Found(best, 0.0, curvature, 1, "")).around(most)
+        moved = points - best
+        np.testing.assert_allclose(distances, 0.5 * np.einsum("si,ij,sj->s", moved, curvature, moved), rtol=1e-6)
+        return moved
+
+    moved = around(curvature, 18)
     assert len(moved) == 10
     np.testing.assert_allclose(moved.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(moved.T @ moved / 10, np.linalg.inv(curvature), atol=1e-12)
-    nearly = Learned(None, prior, Found(best, 0.0, curvature + 1e-9 * root, 1, "")).around(4) - best
-    np.testing.assert_allclose(nearly, [*moved[:2], *moved[5:7]], atol=1e-7)
+    np.testing.assert_allclose(around(curvature + 1e-9 * np.eye(5), 18), moved, atol=1e-7)
+    assert len(around(curvature, 8)) == 8
+    # where points are few, each parameter still has one in every eighth of its distribution
+    eighths = np.sort(np.floor(8 * ndtr(standard_points(5, 8))), axis=0)
+    np.testing.assert_array_equal(eighths, np.arange(8)[:, None] * np.ones(5))
 
 
 def rosenbrock(p):

@@ -78,7 +78,7 @@ def fit_graph(graph: Graph, transitions: Transitions, method: Method, learned: L
     if learned is not None:
         graph = graph.with_parameters(learned.graph.parameters)
     graph = _with_bases(graph, cells, method.tolerance, MOST_POINTS)
-    parameters = _parameters(graph, which, learned)
+    parameters, distances = _parameters(graph, which, learned)
     completions, members, values = _complete(parameters, graph, which, cells, method.solver, method.smoothing)
     best = jax.tree.map(lambda leaf: np.asarray(leaf)[0], completions)
     if not np.isfinite(best.loss):
@@ -89,17 +89,18 @@ def fit_graph(graph: Graph, transitions: Transitions, method: Method, learned: L
     mass = constant([1.0])
     if learned is not None and len(parameters) > 1:
         penalties = np.asarray([learned.prior.negative_log(draw)[0] for draw in np.asarray(parameters)[1:]])
-        mass = constant(_mass(np.asarray(values)[1:] + penalties))
+        mass = constant(_mass(np.asarray(values)[1:] + penalties, distances))
         members = jax.tree.map(lambda leaf: np.asarray(leaf)[1:], members)
     return Fit(Posterior(graph, members, mass, which), best, -float(np.asarray(values)[0]), learned, cells)
 
 
-def _parameters(graph: Graph, which: Which, learned: Learned | None) -> Float[Array, "s k"]:
+def _parameters(graph: Graph, which: Which, learned: Learned | None) -> tuple[Float[Array, "s k"], np.ndarray]:
     """The graph's own parameters first, then what the posterior averages over, where that is known."""
     best = np.asarray(pack(graph.parameters, which))[None]
     if learned is None or learned.found.curvature is None:
-        return constant(best)
-    return constant(np.concatenate([best, learned.around(MEMBERS[min(graph.dimension, 3)])]))
+        return constant(best), np.zeros(0)
+    around, distances = learned.around(MEMBERS[min(graph.dimension, 3)])
+    return constant(np.concatenate([best, around])), distances
 
 
 def _with_bases(graph: Graph, cells: Cells, tolerance: float, most_points: dict[int, int]) -> Graph:
@@ -139,13 +140,10 @@ def _learn(graph: Graph, transitions: Transitions, cells: Cells, which: Which, l
     return learned
 
 
-def _mass(values: np.ndarray) -> np.ndarray:
-    """Importance weights exp(-value) of parameters at one distance from the best.
-
-    None is larger than √n times their mean, so that none stands alone.
-    """
-    values = np.where(np.isfinite(values), values, np.inf)
-    weights = np.exp(values.min() - values)
+def _mass(values: np.ndarray, distances: np.ndarray) -> np.ndarray:
+    """Importance weights exp(-value) / N(z), none larger than √n times their mean, so that none stands alone."""
+    logarithms = np.where(np.isfinite(values), distances - values, -np.inf)
+    weights = np.exp(logarithms - logarithms.max())
     weights = np.minimum(weights, weights.mean() * np.sqrt(len(weights)))
     return weights / weights.sum()
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
 from onepath.completion import Solver, initial_weights, objective_of
 from onepath.graph import Graph
@@ -45,20 +46,30 @@ class Learned(NamedTuple):
     prior: ParameterPrior
     found: Found
 
-    def around(self, most: int) -> Vector:
-        """At most this many θ, as rows, that stand for N(θ̂, H⁻¹): θ̂ ± √k H^-½ q for orthogonal unit vectors q.
+    def around(self, most: int) -> tuple[Vector, Vector]:
+        """At most this many θ = θ̂ + H^-½ z, as rows, that stand for N(θ̂, H⁻¹), and ½ z·z of each.
 
-        With all k directions their moments up to the third are the normal distribution's; some stand for all. H is the
-        curvature of the negative log posterior at θ̂; no direction is wider than the prior.
+        H is the curvature of the negative log posterior at θ̂; no direction is wider than the prior.
         """
         values, vectors = np.linalg.eigh(np.asarray(self.found.curvature))
         # the symmetric root, which changes no more than H does
         root = (vectors / np.sqrt(np.maximum(values, 1.0 / np.max(self.prior.spread) ** 2))) @ vectors.T
-        k = len(values)
-        directions = np.linalg.qr(np.random.default_rng(0).standard_normal((k, k)))[0][: most // 2]
-        steps = np.sqrt(k) * directions @ root
-        around = np.concatenate([self.found.parameters + steps, self.found.parameters - steps])
-        return np.clip(around, *self.prior.bounds.T)
+        z = standard_points(len(values), most)
+        return np.clip(self.found.parameters + z @ root, *self.prior.bounds.T), 0.5 * np.sum(np.square(z), axis=1)
+
+
+def standard_points(dimension: int, most: int) -> Vector:
+    """Rows that stand for N(0, I): ±√k q for k orthogonal q, exact up to third moments; else a quasi-random sequence.
+
+    The latter where the former are too many: some of them would leave out what the others stand for.
+    """
+    if 2 * dimension <= most:
+        rotation = np.linalg.qr(np.random.default_rng(0).standard_normal((dimension, dimension)))[0]
+        return np.sqrt(dimension) * np.concatenate([rotation, -rotation])
+    # SciPy's statistics take as long to load as many a fit
+    from scipy.stats import qmc
+
+    return np.asarray(ndtri(qmc.Sobol(dimension, scramble=True, rng=0).random(most)))
 
 
 def learned_parameters(graph: Graph, fixed: Sequence[str]) -> Which:
