@@ -97,6 +97,13 @@ def test_planted_faults_are_named_first(fault, table):
     assert first >= 0.6
 
 
+def test_a_season_is_told_in_the_unit_of_time():
+    residuals = regression(planted("season", np.random.default_rng(0)), DT)
+    season = next(answer for answer in law_answers(residuals, "months") if answer.name == "season")
+    assert season.statistic == pytest.approx(5, rel=0.05)
+    assert f"period of {season.statistic:.4g} months" in season.fault
+
+
 def test_noise_that_depends_on_the_state_is_no_fault():
     """Residuals are whitened by the law: under the true one of a multiplicative process, nothing is flagged."""
     process = PROCESSES["quadratic_noise"]

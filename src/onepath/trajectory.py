@@ -44,6 +44,11 @@ class Trajectory:
     def transitions(self) -> int:
         return len(self.step)
 
+    @property
+    def times(self) -> str:
+        """What time is counted in."""
+        return f"{self.unit}s" if self.unit else "units of time"
+
 
 class Table(NamedTuple):
     """One trajectory handed in, and what pandas knows of it."""

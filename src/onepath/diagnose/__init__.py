@@ -41,10 +41,11 @@ class Diagnosis:
 def diagnose(sde: Any) -> Diagnosis:
     """Put all questions to a fitted model."""
     residuals = whitened(sde.transitions_, sde.trajectory_.step, lambda x, dt: mean_increments(sde, x, dt))
-    return diagnosis_of([*law_answers(residuals), ask_step(sde, residuals), ask_reach(sde, residuals)])
+    answers = law_answers(residuals, sde.trajectory_.times)
+    return diagnosis_of([*answers, ask_step(sde, residuals), ask_reach(sde, residuals)])
 
 
-def law_answers(residuals: Residuals) -> list[Answer]:
+def law_answers(residuals: Residuals, times: str = "units of time") -> list[Answer]:
     """All that can be asked of a transition law and data alone."""
     clean = without_seasons_and_changes(residuals, cycles_of(residuals))
     return [
@@ -55,7 +56,7 @@ def law_answers(residuals: Residuals) -> list[Answer]:
         ask_jumps(residuals),
         ask_drift_change(residuals),
         ask_noise_change(residuals),
-        ask_season(residuals),
+        ask_season(residuals, times),
     ]
 
 

@@ -71,8 +71,11 @@ def ask_noise_change(residuals: Residuals) -> Answer:
     )
 
 
-def ask_season(residuals: Residuals) -> Answer:
-    """A line in the spectrum of residuals, against the spectrum around it: sharp, as hidden motion is not."""
+def ask_season(residuals: Residuals, times: str) -> Answer:
+    """A line in the spectrum of residuals, against the spectrum around it: sharp, as hidden motion is not.
+
+    `times` is what time is counted in.
+    """
     n = len(residuals.z)
     logs, bins = zip(*[_line(column) for column in residuals.z.T], strict=True)
     best = int(np.argmin(logs))
@@ -83,8 +86,8 @@ def ask_season(residuals: Residuals) -> Answer:
         smallest(logs) if n >= 8 * LEAST_CYCLES else None,
         True,
         "No season: no line stands out of the residuals' spectrum.",
-        f"A season: residuals repeat with a period of {length:.4g} units of time. Subtract the mean cycle, or add its "
-        "phase as a dimension.",
+        f"A season: residuals repeat with a period of {length:.4g} {times}. Subtract the mean cycle, or add its phase "
+        "as a dimension.",
         specific=True,
     )
 

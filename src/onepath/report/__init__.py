@@ -123,7 +123,7 @@ def _geometry(sde: Any, draw: Numbered) -> list[tuple[str, str, str]]:
 def _forecast(sde: Any, draw: Numbered) -> list[tuple[str, str, str]]:
     fan = forecast_of(sde)
     last = fan.quantiles([0.05, 0.5, 0.95])[:, -1]
-    ahead = f"{fan.t[-1] - fan.t[0]:.4g} {words.times_of(sde)}"
+    ahead = f"{fan.t[-1] - fan.t[0]:.4g} {sde.trajectory_.times}"
     said = "; ".join(
         f"{name} {middle:.4g}, between {low:.4g} and {high:.4g} with 90 % probability"
         for name, low, middle, high in zip(sde.trajectory_.names, *last, strict=True)

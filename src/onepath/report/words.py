@@ -34,13 +34,8 @@ class Rows(NamedTuple):
     body: Sequence[tuple[str, ...]]
 
 
-def times_of(sde: Any) -> str:
-    """What time is counted in."""
-    return f"{sde.trajectory_.unit}s" if sde.trajectory_.unit else "units of time"
-
-
 def _steps(sde: Any) -> str:
-    dt, unit = sde.transitions_.dt, times_of(sde)
+    dt, unit = sde.transitions_.dt, sde.trajectory_.times
     shortest, middle, longest = np.quantile(dt, [0.0, 0.5, 1.0])
     if longest - shortest <= 1e-6 * middle:
         return f"{middle:.4g} {unit}, always the same"
@@ -50,7 +45,7 @@ def _steps(sde: Any) -> str:
 def data_facts(sde: Any, about: dict[str, Any]) -> Rows:
     """What the data were: span, step, gaps, what was left out."""
     observed = sde.trajectory_
-    records, unit = int(observed.record.max()) + 1, times_of(sde)
+    records, unit = int(observed.record.max()) + 1, sde.trajectory_.times
     span = f"{observed.t[-1] - observed.t[0]:.6g} {unit}" if records == 1 else f"{records} trajectories"
     if about.get("first"):
         span = f"{about['first']} to {about['last']}, {span}"
@@ -100,7 +95,7 @@ def _learned_names(posterior: Any) -> tuple[str, ...]:
 
 def consequences_table(sde: Any) -> Rows:
     """Fixed points with their slopes and passages between them, or modes; medians and bands over draws."""
-    found, per, times = sde.consequences(), per_time(sde), times_of(sde)
+    found, per, times = sde.consequences(), per_time(sde), sde.trajectory_.times
     body: list[tuple[str, ...]] = []
 
     def add(what: str, band: Any, share: str = "") -> None:
