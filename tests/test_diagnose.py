@@ -38,7 +38,7 @@ def regression(path, dt=DT):
 
 
 def faults(path, dt=DT):
-    return diagnosis_of(law_answers(regression(path, dt))).faults
+    return diagnosis_of(law_answers(regression(path, dt), "seconds")).faults
 
 
 def underdamped(rng, steps=STEPS, dt=DT):
@@ -113,7 +113,8 @@ def test_noise_that_depends_on_the_state_is_no_fault():
     def law(at, dt):
         return process.drift(at) * dt[:, None], np.square(process.diffusion(at)) * dt[:, None, None]
 
-    found = diagnosis_of(law_answers(whitened(Transitions(x, y, np.full(2000, 0.01)), np.arange(2000), law)))
+    residuals = whitened(Transitions(x, y, np.full(2000, 0.01)), np.arange(2000), law)
+    found = diagnosis_of(law_answers(residuals, "seconds"))
     assert found.faults == ()
     assert found.verdict.startswith("The model fits")
 
@@ -162,7 +163,7 @@ def test_nothing_is_compared_across_gaps():
 def test_steps_that_never_follow_each_other_say_nothing_of_memory():
     residuals = regression(ornstein_uhlenbeck(np.random.default_rng(0)))
     apart = residuals._replace(row=2 * np.arange(STEPS))
-    answers = {answer.name: answer for answer in law_answers(apart)}
+    answers = {answer.name: answer for answer in law_answers(apart, "seconds")}
     assert answers["markov"].log_p is None
     assert answers["measurement noise"].statistic == answers["hidden velocity"].statistic == 0.0
     assert np.isnan(every_second_point(apart))

@@ -93,7 +93,7 @@ def test_setting_a_kernel_leaves_the_method_of_that_name():
 
 
 def test_repr_says_what_differs_from_the_default():
-    assert repr(SDE(noise="full", cells=64)) == "SDE(noise='full', cells=64)"
+    assert repr(SDE(noise="full", cells=64)) == "SDE(cells=64, noise='full')"
     assert repr(SDE()) == "SDE()"
     assert "Matern52" in repr(SDE(kernels.Matern52(scale=0.5)))
 

@@ -32,8 +32,9 @@ class Estimator:
 
     def __repr__(self) -> str:
         defaults = self._defaults()
-        chosen = {name: value for name, value in self.get_params().items() if repr(value) != repr(defaults[name])}
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in chosen.items())})"
+        settings = sorted((name, repr(value)) for name, value in self.get_params().items())
+        chosen = [f"{name}={value}" for name, value in settings if value != repr(defaults[name])]
+        return f"{type(self).__name__}({', '.join(chosen)})"
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether `fit` has left anything."""

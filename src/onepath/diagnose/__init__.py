@@ -45,7 +45,7 @@ def diagnose(sde: Any) -> Diagnosis:
     return diagnosis_of([*answers, ask_step(sde, residuals), ask_reach(sde, residuals)])
 
 
-def law_answers(residuals: Residuals, times: str = "units of time") -> list[Answer]:
+def law_answers(residuals: Residuals, times: str) -> list[Answer]:
     """All that can be asked of a transition law and data alone."""
     clean = without_seasons_and_changes(residuals, cycles_of(residuals))
     return [
