@@ -38,8 +38,9 @@ def test_on_a_limit_cycle_it_is_the_mean_square_of_the_drift():
     np.testing.assert_allclose(found, np.mean(np.square(process.drift(path)), axis=0), rtol=0.25)
 
 
-def test_pairs_do_not_reach_over_gaps():
-    path = np.cumsum(np.random.default_rng(0).normal(1.0, 0.1, size=(50, 1)), axis=0)
+@pytest.mark.parametrize("scale", [1.0, 1e-12])
+def test_pairs_do_not_reach_over_gaps(scale):
+    path = scale * np.cumsum(np.random.default_rng(0).normal(1.0, 0.1, size=(50, 1)), axis=0)
     first, second = observed(path[:25], 1.0), observed(path[25:], 1.0)
     both, turned = (
         Transitions(*(np.concatenate(parts) for parts in zip(*pair, strict=True)))

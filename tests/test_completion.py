@@ -43,8 +43,9 @@ def problem(data, link="softplus", noise="diagonal"):
     d = data.x.shape[1]
     kernel = kernels.Matern52(scale=SCALE, distance=L2Distance())
     settings = Settings(kernel, kernel, noise, link, "euler", LAMBDA)
-    graph = build_graph(settings, data, Units(np.zeros(d), np.ones(d), 1.0))
-    cells = cells_of(data, CELLS)
+    units = Units(np.zeros(d), np.ones(d), 1.0)
+    graph = build_graph(settings, data, units)
+    cells = cells_of(data, units, CELLS)
     parts = (graph.drift, graph.diffusion)
     bases = tuple(with_bases(part, jnp.asarray(cells.x), jnp.asarray(cells.counts > 0), 0.0, CELLS) for part in parts)
     return objective_of(eqx.tree_at(lambda graph: (graph.drift, graph.diffusion), graph, bases), cells)

@@ -33,17 +33,16 @@ def graph_and_transitions(name, noise, law):
     path = process.simulate(120, random_state=3)[0]
     transitions = transitions_of(read_trajectory(path, dt=process.dt))
     units = units_of(transitions, common=False)
-    transitions = units.standardised(transitions)
     graph = build_graph(Settings(None, None, noise, "softplus", law, None), transitions, units)
-    cells = cells_on(transitions)
+    cells = cells_on(transitions, units)
     functions = [
         with_bases(part, cells.x, cells.counts > 0, 1e-3, 32, apart=APART) for part in (graph.drift, graph.diffusion)
     ]
-    return eqx.tree_at(lambda g: (g.drift, g.diffusion), graph, tuple(functions)), transitions
+    return eqx.tree_at(lambda g: (g.drift, g.diffusion), graph, tuple(functions)), transitions, units
 
 
-def cells_on(transitions):
-    return Cells(*map(jnp.asarray, cells_of(transitions, CELLS)))
+def cells_on(transitions, units):
+    return Cells(*map(jnp.asarray, cells_of(transitions, units, CELLS)))
 
 
 @pytest.mark.usefixtures("double")
@@ -58,11 +57,11 @@ def cells_on(transitions):
     ],
 )
 def test_slopes_are_finite_differences(name, noise, law, criterion):
-    graph, transitions = graph_and_transitions(name, noise, law)
+    graph, transitions, units = graph_and_transitions(name, noise, law)
     which = learnable(graph.parameters)
     rng = np.random.default_rng(5)
     first, second = random_halves(len(transitions.dt), rng)
-    halves = [cells_on(Transitions(*(part[i] for part in transitions))) for i in (first, second)]
+    halves = [cells_on(Transitions(*(part[i] for part in transitions)), units) for i in (first, second)]
     start = objective_of(graph, halves[0]).no_weights
 
     def judged(theta):
@@ -82,9 +81,9 @@ def test_slopes_are_finite_differences(name, noise, law, criterion):
 
 @pytest.mark.usefixtures("double")
 def test_a_candidate_is_worth_what_its_completion_is_also_where_the_solver_stopped_early():
-    graph, transitions = graph_and_transitions("double_well", "diagonal", "euler")
+    graph, transitions, units = graph_and_transitions("double_well", "diagonal", "euler")
     which = learnable(graph.parameters)
-    halves = [cells_on(Transitions(*(part[i::2] for part in transitions))) for i in (0, 1)]
+    halves = [cells_on(Transitions(*(part[i::2] for part in transitions)), units) for i in (0, 1)]
     start = objective_of(graph, halves[0]).no_weights
     hasty = eqx.tree_at(lambda solver: solver.most_steps, SOLVERS["fisher"], 2)
     judged = judge_split(pack(graph.parameters, which), graph, which, *halves, hasty, start)
@@ -253,7 +252,7 @@ def test_relevance_is_learned_for_each_dimension():
 
 @pytest.mark.usefixtures("double")
 def test_which_leaves_are_learned():
-    graph, _ = graph_and_transitions("double_well", "diagonal", "euler")
+    graph, *_ = graph_and_transitions("double_well", "diagonal", "euler")
     everything = learned_parameters(graph, ())
     assert everything == learnable(graph.parameters)
     names = parameter_names(graph.parameters, learned_parameters(graph, ("drift", "level")))

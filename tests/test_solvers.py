@@ -47,7 +47,7 @@ class Race:
 
 def race(record, solver):
     model = paper_model(record)
-    cells = cells_of(model.units_.standardised(model.transitions_), 512)
+    cells = cells_of(model.transitions_, model.units_, 512)
     objective = objective_of(jax.tree.map(jnp.asarray, model.graph_), cells)
     start = quadratic_variation_start(objective, jnp.full(1, 0.01))
     compiled = eqx.filter_jit(complete).lower(objective, SOLVERS[solver], start).compile()

@@ -11,7 +11,7 @@ from onepath.graph import Graph, diffusion_entries
 from onepath.kernels import check_kernel, default_diffusion_kernel, default_drift_kernel, stacked
 from onepath.linalg import constant
 from onepath.transition import LAWS
-from onepath.transitions import Transitions, Units, column_means
+from onepath.transitions import Transitions, Units, chunks_of, column_means
 
 Vector = npt.NDArray[np.float64]
 
@@ -42,14 +42,14 @@ class Settings(NamedTuple):
     noise_variance: float | None
 
 
-def diffusion_unit(transitions: Transitions, noise: str, persistent: Vector) -> Vector:
+def diffusion_unit(transitions: Transitions, units: Units, noise: str, persistent: Vector) -> Vector:
     """√(mean y²/Δt), less what is persistent drift, of the row that each unknown entry of σ stands in."""
-    x, y, dt = transitions
-    square = column_means(np.square(y) / dt[:, None])
-    root = np.sqrt(np.maximum(square - np.mean(dt) * persistent, LEAST_SHARE * square))
+    squares = sum((np.square(chunk.y) / chunk.dt[:, None]).sum(axis=0) for chunk in chunks_of(transitions))
+    square, dt = squares / len(transitions.dt), np.mean(transitions.dt)
+    root = np.sqrt(np.maximum(square - dt * persistent, LEAST_SHARE * square) * units.time) / units.scale
     if noise == "isotropic":
         root = np.sqrt(np.mean(np.square(root), keepdims=True))
-    rows, _ = diffusion_entries(noise, x.shape[1])
+    rows, _ = diffusion_entries(noise, len(square))
     return root[rows]
 
 
@@ -99,7 +99,7 @@ def _neighbours(transitions: Transitions) -> tuple[npt.NDArray[np.int64], npt.ND
     x, y, _ = transitions
     some = np.linspace(0, len(x) - 2, min(len(x) - 1, MOST_PAIRS)).astype(np.int64)
     end, start = x[some] + y[some], x[some + 1]
-    first = some[np.all(np.abs(end - start) <= 1e-9 * np.max(np.abs(start), axis=0, initial=1.0), axis=1)]
+    first = some[np.all(np.abs(end - start) <= 1e-9 * np.max(np.abs(start), axis=0, initial=0.0), axis=1)]
     return first, first + 1
 
 
@@ -107,10 +107,10 @@ def build_graph(settings: Settings, transitions: Transitions, units: Units) -> G
     """The graph of these settings, in standardised units, without points for its features yet."""
     d = transitions.x.shape[1]
     persistent = persistence(transitions)
-    unit = diffusion_unit(transitions, settings.noise, persistent)
+    unit = diffusion_unit(transitions, units, settings.noise, persistent)
     rows, columns = diffusion_entries(settings.noise, d)
     level = None if settings.link == "identity" else constant(np.ones(len(set(rows[rows == columns]))))
-    noise_unit = np.einsum("nd,nd->d", transitions.y, transitions.y) / len(transitions.y)
+    noise_unit = np.einsum("nd,nd->d", transitions.y, transitions.y) / len(transitions.y) / np.square(units.scale)
     noise = DEFAULT_NOISE
     if settings.noise_variance is not None:
         noise, noise_unit = settings.noise_variance, 1.0 / np.square(units.scale)
@@ -133,9 +133,9 @@ def _drift(
     """By default as large as an Ornstein–Uhlenbeck process's own drift, σ²/(2 sd(x)), and what is persistent."""
     d = transitions.x.shape[1]
     if settings.drift is None:
-        lower, upper = (constant([edge(column) for column in transitions.x.T]) for edge in (np.min, np.max))
-        kernel = default_drift_kernel(lower, upper)
-        rate = constant(np.sqrt(np.square(np.square(unit[:d]) / 2) + persistent))
+        edges = (np.asarray([edge(column) for column in transitions.x.T]) for edge in (np.min, np.max))
+        kernel = default_drift_kernel(*(constant((edge - units.location) / units.scale) for edge in edges))
+        rate = constant(np.sqrt(np.square(np.square(unit[:d]) / 2) + persistent * np.square(units.time / units.scale)))
         return UnknownFunction(stacked(kernel, d), rate, constant(np.zeros(d)), constant(np.ones(d)))
     check_kernel(settings.drift, "drift", d)
     amplitude = constant(units.time / units.scale)
@@ -165,5 +165,5 @@ def in_data_units(entries: Vector, rows: np.ndarray, units: Units) -> Vector:
 def smoothing_of(smoothing: float, transitions: Transitions, noise: str, units: Units) -> Float[Array, " entries"]:
     """γ, given in squared units of σ, in each entry's own."""
     rows, _ = diffusion_entries(noise, transitions.x.shape[1])
-    unit = diffusion_unit(transitions, noise, persistence(transitions))
+    unit = diffusion_unit(transitions, units, noise, persistence(transitions))
     return constant(smoothing / np.square(in_data_units(unit, rows, units)))

@@ -26,7 +26,7 @@ from onepath.learning.prior import parameter_prior
 from onepath.linalg import constant, log_determinant
 from onepath.posterior import Member, Posterior, member_of
 from onepath.programs import program
-from onepath.transitions import Cells, Transitions, cells_of, coarser
+from onepath.transitions import Cells, Transitions, Units, cells_of, coarser
 
 MOST_POINTS = {1: 256, 2: 64, 3: 32}
 """Points for the features of one term, at most, by dimension; above three dimensions as in three, here and below."""
@@ -69,12 +69,14 @@ class Fit(NamedTuple):
     cells: Cells
 
 
-def fit_graph(graph: Graph, transitions: Transitions, method: Method, learned: Learned | None = None) -> Fit:
+def fit_graph(
+    graph: Graph, transitions: Transitions, units: Units, method: Method, learned: Learned | None = None
+) -> Fit:
     """Everything between a built graph and its posterior; what has been learned already is not learned again."""
     which = learned_parameters(graph, method.fixed)
-    cells = Cells(*map(constant, cells_of(transitions, method.cells)))
+    cells = Cells(*map(constant, cells_of(transitions, units, method.cells)))
     if learned is None and method.learning is not None and any(which):
-        learned = _learn(graph, transitions, cells, which, method.learning)
+        learned = _learn(graph, transitions, units, cells, which, method.learning)
     if learned is not None:
         graph = graph.with_parameters(learned.graph.parameters)
     graph = _with_bases(graph, cells, method.tolerance, MOST_POINTS)
@@ -117,7 +119,9 @@ def _rank(graph: Graph) -> int:
     return sum(int(np.sum(np.asarray(basis.used))) for basis in graph.drift.bases + graph.diffusion.bases)
 
 
-def _learn(graph: Graph, transitions: Transitions, cells: Cells, which: Which, learning: Learning) -> Learned:
+def _learn(
+    graph: Graph, transitions: Transitions, units: Units, cells: Cells, which: Which, learning: Learning
+) -> Learned:
     """Learn on coarse cells; choose points again while the learned parameters need more of them than they have.
 
     The prior of the parameters is centred on the values that the graph was built with.
@@ -130,7 +134,7 @@ def _learn(graph: Graph, transitions: Transitions, cells: Cells, which: Which, l
         if learning.method == "evidence":
             learned = learn_by_evidence(current, which, prior, coarse, learning)
         else:
-            learned = learn_by_crossval(current, which, prior, transitions, most, learning)
+            learned = learn_by_crossval(current, which, prior, transitions, units, most, learning)
         better = _with_bases(learned.graph, coarse, LEARNING_TOLERANCE, LEARNING_POINTS)
         if _rank(better) <= _rank(current) or learning.method == "bayesopt":
             break

@@ -163,19 +163,18 @@ class SDE(Estimator):
         transitions = transitions_of(trajectory)
         structure = noise_structure(self.noise, transitions)
         units = units_of(transitions, common=structure == "isotropic")
-        standardised = units.standardised(transitions)
 
         def build(law: str) -> Graph:
-            return build_graph(self._settings()._replace(noise=structure, transition=law), standardised, units)
+            return build_graph(self._settings()._replace(noise=structure, transition=law), transitions, units)
 
         with Progress(self.progress) as watch:
-            method = self._method(standardised, structure, units, watch)
+            method = self._method(transitions, structure, units, watch)
             self.stiffness_: Stiffness | None = None
             if self.transition == "auto" and not is_papers_way(self):
-                fit, self.transition_, self.stiffness_ = fit_adequately(build, standardised, method)
+                fit, self.transition_, self.stiffness_ = fit_adequately(build, transitions, units, method)
             else:
                 self.transition_ = "euler" if self.transition == "auto" else self.transition
-                fit = fit_graph(build(self.transition_), standardised, method)
+                fit = fit_graph(build(self.transition_), transitions, units, method)
         self._keep(trajectory, transitions, units, fit)
         self.seconds_ = time.perf_counter() - begun
         if self.stiffness_ is not None and self.stiffness_.state_is_forgotten:

@@ -14,7 +14,7 @@ from onepath.graph import Graph
 from onepath.posterior import Posterior
 from onepath.programs import program
 from onepath.transition import LAWS
-from onepath.transitions import Cells, Transitions
+from onepath.transitions import Cells, Transitions, Units
 
 MOST_PLACES = 64
 """Cells at which a fit is looked at."""
@@ -88,16 +88,16 @@ class Chosen(NamedTuple):
     stiffness: Stiffness
 
 
-def fit_adequately(build: Callable[[str], Graph], transitions: Transitions, method: Method) -> Chosen:
+def fit_adequately(build: Callable[[str], Graph], transitions: Transitions, units: Units, method: Method) -> Chosen:
     """Fit with Euler's law, and where that is not adequate complete the graph once more, with the second law.
 
     The parameters stay those learned with Euler's law, which says as much about smoothness; how probable each of those
     around them is, is judged anew.
     """
-    fit = fit_graph(build("euler"), transitions, method)
+    fit = fit_graph(build("euler"), transitions, units, method)
     stiffness = stiffness_of(fit.posterior, fit.cells)
     if stiffness.euler_is_adequate:
         return Chosen(fit, "euler", stiffness)
-    again = fit_graph(build("linearised"), transitions, method, fit.learned)
+    again = fit_graph(build("linearised"), transitions, units, method, fit.learned)
     change = stiffness_of(again.posterior, again.cells).change
     return Chosen(again, "linearised", Stiffness(change, stiffness.shift))

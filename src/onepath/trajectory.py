@@ -75,8 +75,8 @@ def read_trajectory(
     times, unit = _in_unit([_read_clock(table, ti, dt) for table, ti in zip(tables, ts, strict=True)], unit)
 
     values = np.concatenate([table.values for table in tables])
-    time = np.concatenate(times)
-    record = np.repeat(np.arange(len(tables)), [len(table.values) for table in tables])
+    time = np.concatenate(times) if several or t is not None else times[0]  # made here, so nobody else's
+    record = np.repeat(np.arange(len(tables), dtype=np.int32), [len(table.values) for table in tables])
     # column by column: over a short last axis NumPy is many times slower
     observed = ~np.logical_or.reduce([np.isnan(column) for column in values.T])
 
@@ -218,7 +218,9 @@ def _read_clock(table: Table, t: Any, dt: float | None) -> np.ndarray:
     """Times of one trajectory, increasing: float64, datetime64 or timedelta64."""
     n = len(table.values)
     if dt is not None:
-        return _scalar(dt, "dt") * np.arange(n)
+        times = np.arange(n, dtype=float)
+        times *= _scalar(dt, "dt")
+        return times
     if t is not None:
         return _read_times(t, n, "t" + table.what[1:])
     if table.index is None:

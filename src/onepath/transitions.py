@@ -1,5 +1,6 @@
 """Trajectory → transitions → cells: all that the engine ever sees."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,7 +63,8 @@ def transitions_of(trajectory: Trajectory) -> Transitions:
 def units_of(transitions: Transitions, *, common: bool) -> Units:
     """Mean and standard deviation of the starts, one for each dimension or one in common, and the median duration."""
     location = column_means(transitions.x)
-    scale = np.sqrt(column_means(np.square(transitions.x - location)))
+    squares = sum(np.square(chunk.x - location).sum(axis=0) for chunk in chunks_of(transitions))
+    scale = np.sqrt(squares / len(transitions.dt))
     if common:
         scale = np.full_like(scale, np.sqrt(np.mean(np.square(scale))))
     return Units(location, scale, median_length(transitions.dt))
@@ -73,22 +75,29 @@ def column_means(table: Floats) -> Floats:
     return np.asarray([column.mean() for column in table.T])
 
 
+def chunks_of(transitions: Transitions) -> Iterator[Transitions]:
+    """Part by part, each of which fits a processor's cache: a new array as long as the data costs more than its use."""
+    for begin in range(0, len(transitions.dt), CHUNK):
+        yield Transitions(*(part[begin : begin + CHUNK] for part in transitions))
+
+
 def random_halves(count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """The paper's Π and Πᶜ: indices of two random halves (the first is the smaller if the count is odd)."""
     order = rng.permutation(count)
     return np.sort(order[: count // 2]), np.sort(order[count // 2 :])
 
 
-def cells_of(transitions: Transitions, most: int) -> Cells:
-    """One transition a cell if there is room for all; otherwise merged until `most` cells are left; then padded.
+def cells_of(transitions: Transitions, units: Units, most: int) -> Cells:
+    """Standardised, and one transition a cell if there is room for all, else merged until `most` are left; then padded.
 
     Large data are first put into the boxes of a grid, fine enough for the cells to be made of boxes.
     """
     n, d = transitions.x.shape
     boxes = BOXES_PER_CELL * most
     if n > 2 * boxes:
-        return coarser(_boxed(transitions, boxes), most)
-    return coarser(Cells(np.ones(n), transitions.x, transitions.y, np.zeros((n, d, d)), transitions.dt), most)
+        return coarser(_boxed(transitions, units, boxes), most)
+    x, y, dt = units.standardised(transitions)
+    return coarser(Cells(np.ones(n), x, y, np.zeros((n, d, d)), dt), most)
 
 
 def coarser(cells: Cells, most: int) -> Cells:
@@ -149,36 +158,31 @@ def _coordinates(cells: Cells) -> Floats:
     return np.stack(columns, axis=1)
 
 
-def _boxed(transitions: Transitions, boxes: int) -> Cells:
-    """Transitions merged by the boxes of a regular grid, in one pass over chunks that fit a processor's cache.
+def _boxed(transitions: Transitions, units: Units, boxes: int) -> Cells:
+    """Transitions standardised and merged by the boxes of a regular grid, in one pass over chunks.
 
     asinh keeps far outliers from coarsening the grid.
     """
     x, dt = transitions.x, transitions.dt
     n, d = x.shape
-    varies = bool(np.ptp(dt) > 1e-6 * dt[0])
+    shortest, longest = dt.min() / units.time, dt.max() / units.time
+    varies = bool(longest - shortest > 1e-6 * shortest)
     side = int(boxes ** (1 / (d + varies)))
     size = side ** (d + varies)
-    centre = column_means(x)
-    scale = np.sqrt(
-        [np.mean(np.square(column[:: max(1, n // 10_000)] - c)) for column, c in zip(x.T, centre, strict=True)]
-    )
     ends = np.asarray([[column.min(), column.max()] for column in x.T])
-    low, high = np.arcsinh((ends - centre[:, None]) / scale[:, None]).T
+    low, high = np.arcsinh((ends - units.location[:, None]) / units.scale[:, None]).T.astype(np.float32)
     sums, first = np.zeros((2 + 2 * d + d * d, size)), np.full(size, n)
-    for begin in range(0, n, CHUNK):
-        x_part, y_part, dt_part = (part[begin : begin + CHUNK] for part in transitions)
-        place = (np.arcsinh(((x_part - centre) / scale).astype(np.float32)) - low) / (high - low)
+    for begin, chunk in zip(range(0, n, CHUNK), chunks_of(transitions), strict=True):
+        x_part, y_part, dt_part = units.standardised(chunk)
+        place = (np.arcsinh(x_part.astype(np.float32)) - low) / (high - low)
         if varies:
-            logarithm = np.log(dt_part / dt.min()) / np.log(dt.max() / dt.min())
-            place = np.column_stack([place, logarithm])
-        index = np.minimum((side * place).astype(int), side - 1)
-        label = index @ side ** np.arange(d + varies)
+            place = np.column_stack([place, np.log(dt_part / shortest) / np.log(longest / shortest)])
+        label = np.ravel_multi_index((side * place).astype(int).T, (side,) * (d + varies), mode="clip")
         products = (y_part[:, :, None] * y_part[:, None, :]).reshape(-1, d * d)
         columns = [None, dt_part, *x_part.T, *y_part.T, *products.T]
         sums += [np.bincount(label, column, size) for column in columns]
-        members = _first_members(label, size)
-        first = np.minimum(first, np.where(members < len(label), begin + members, n))
+        new = np.flatnonzero(first[label] == n)[::-1]
+        first[label[new]] = begin + new
     order = np.argsort(first)[: np.count_nonzero(sums[0])]
     total, means = sums[0, order], sums[1:, order] / sums[0, order]
     mean_x, mean_y = means[1 : 1 + d].T, means[1 + d : 1 + 2 * d].T

@@ -18,7 +18,7 @@ from onepath.learning.prior import ParameterPrior
 from onepath.learning.robust import RandomisedLoss, robust_learning
 from onepath.linalg import constant
 from onepath.programs import program
-from onepath.transitions import Cells, Transitions, cells_of
+from onepath.transitions import Cells, Transitions, Units, cells_of
 
 Vector = npt.NDArray[np.float64]
 
@@ -134,19 +134,29 @@ def learn_by_evidence(
 
 
 def learn_by_crossval(
-    graph: Graph, which: Which, prior: ParameterPrior, transitions: Transitions, most: int, learning: Learning
+    graph: Graph,
+    which: Which,
+    prior: ParameterPrior,
+    transitions: Transitions,
+    units: Units,
+    most: int,
+    learning: Learning,
 ) -> Learned:
     """The parameters of least validation loss over random halves: by slopes on the same halves, or as in the paper.
 
     The paper's way is Bayesian optimisation, with fresh halves each time and no prior but the bounds of the search.
     """
-    whole = Cells(*map(constant, cells_of(transitions, most)))
+    whole = Cells(*map(constant, cells_of(transitions, units, most)))
     judged, start = WarmStart(_initial(graph, whole), learning.watch), np.asarray(pack(graph.parameters, which))
     rng = np.random.default_rng(learning.random_state)
     papers_way = learning.method == "bayesopt"
 
+    def half(indices: np.ndarray) -> Cells:
+        part = Transitions(*(part[indices] for part in transitions))
+        return Cells(*map(constant, cells_of(part, units, most)))
+
     def validation_loss(parameters: Vector, training: np.ndarray, validation: np.ndarray) -> tuple[float, Vector]:
-        first, second = _half(transitions, training, most), _half(transitions, validation, most)
+        first, second = half(training), half(validation)
         return judged(
             lambda start: judge_split(constant(parameters), graph, which, first, second, learning.solver, start)
         )
@@ -162,11 +172,6 @@ def learn_by_crossval(
         validation_loss, count, active_learner, splits=learning.splits, fresh=papers_way, random_state=rng
     )
     return Learned(graph_at(graph, which, constant(found.parameters)), prior, found)
-
-
-def _half(transitions: Transitions, indices: np.ndarray, most: int) -> Cells:
-    half = Transitions(*(part[indices] for part in transitions))
-    return Cells(*map(constant, cells_of(half, most)))
 
 
 @program
