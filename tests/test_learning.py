@@ -13,7 +13,7 @@ from onepath.baselines import mean_pairwise_distance
 from onepath.build import Settings, build_graph
 from onepath.completion import SOLVERS, objective_of
 from onepath.features import with_bases
-from onepath.fitting import APART
+from onepath.fitting import APART, _mass
 from onepath.kernels import learnable, pack, parameter_names
 from onepath.learning.crossval import judge_split
 from onepath.learning.evidence import judge_evidence
@@ -43,6 +43,17 @@ def graph_and_transitions(name, noise, law):
 
 def cells_on(transitions, units):
     return Cells(*map(jnp.asarray, cells_of(transitions, units, CELLS)))
+
+
+def test_the_prior_of_parameters_is_normal_and_has_exponential_tails():
+    prior, h = ParameterPrior(np.array([0.5, -1.0]), np.array([0.7, 1.5])), 1e-6
+    for z in (np.array([0.3, -1.9]), np.array([2.5, -4.0]), np.array([-5.0, 1.0])):
+        at = prior.mean + prior.spread * z
+        value, slope = prior.negative_log(at)
+        expected = np.where(np.abs(z) <= 2, 0.5 * z**2, 2 * np.abs(z) - 2)
+        assert value == pytest.approx(expected.sum())
+        differences = [(prior.negative_log(at + e)[0] - prior.negative_log(at - e)[0]) / (2 * h) for e in h * np.eye(2)]
+        np.testing.assert_allclose(slope, differences, rtol=1e-6)
 
 
 @pytest.mark.usefixtures("double")
@@ -99,9 +110,10 @@ def test_parameters_around_the_best_have_the_moments_of_their_normal_distributio
     curvature, best, prior = root @ root.T + np.eye(5), rng.standard_normal(5), ParameterPrior(np.zeros(5), np.ones(5))
 
     def around(curvature, most):
-        points, distances = Learned(None, prior, Found(best, 0.0, curvature, 1, "")).around(most)
+        points, densities = Learned(None, prior, Found(best, 0.0, curvature, 1, "")).around(most)
         moved = points - best
-        np.testing.assert_allclose(distances, 0.5 * np.einsum("si,ij,sj->s", moved, curvature, moved), rtol=1e-6)
+        normal = 0.5 * np.einsum("si,ij,sj->s", moved, curvature, moved) - 0.5 * np.linalg.slogdet(curvature)[1]
+        np.testing.assert_allclose(densities, normal, rtol=1e-6)
         return moved
 
     moved = around(curvature, 18)
@@ -110,6 +122,23 @@ def test_parameters_around_the_best_have_the_moments_of_their_normal_distributio
     np.testing.assert_allclose(moved.T @ moved / 10, np.linalg.inv(curvature), atol=1e-12)
     np.testing.assert_allclose(around(curvature + 1e-9 * np.eye(5), 18), moved, atol=1e-7)
     assert len(around(curvature, 8)) == 8
+
+
+def test_another_optimum_as_good_as_the_best_is_averaged_over_too():
+    """Two normal distributions of which one is e² times as probable and, in one direction of two, half as wide."""
+    prior, wide, narrow = ParameterPrior(np.zeros(2), np.full(2, 9.0)), np.eye(2), np.diag([1.0, 4.0])
+    other = Learned(None, prior, Found(np.array([3.0, 0.0]), 0.0, narrow, 1, ""))
+    parameters, densities = Learned(None, prior, Found(np.zeros(2), 0.0, wide, 1, ""), other).around(18)
+    values = [
+        0.5 * (point - centre) @ curvature @ (point - centre) - height
+        for points, centre, curvature, height in (
+            (parameters[:4], np.zeros(2), wide, 0.0),
+            (parameters[4:], other.found.parameters, narrow, 2.0),
+        )
+        for point in points
+    ]
+    mass = _mass(np.asarray(values), densities)
+    assert mass[4:].sum() / mass[:4].sum() == pytest.approx(np.exp(2.0) / 2)
     # where points are few, each parameter still has one in every eighth of its distribution
     eighths = np.sort(np.floor(8 * ndtr(standard_points(5, 8))), axis=0)
     np.testing.assert_array_equal(eighths, np.arange(8)[:, None] * np.ones(5))

@@ -21,8 +21,16 @@ from onepath.features import in_one_room, with_bases
 from onepath.graph import Graph
 from onepath.kernels import pack, parameter_names
 from onepath.learning.implicit import Weights, Which, graph_at
-from onepath.learning.learn import Learned, Learning, learn_by_crossval, learn_by_evidence, learned_parameters
-from onepath.learning.prior import parameter_prior
+from onepath.learning.learn import (
+    Learned,
+    Learning,
+    learn_by_crossval,
+    learn_by_evidence,
+    learned_parameters,
+    settle_by_evidence,
+)
+from onepath.learning.leftover import finer_starts
+from onepath.learning.prior import ParameterPrior, parameter_prior
 from onepath.linalg import constant, log_determinant
 from onepath.posterior import Member, Posterior, member_of
 from onepath.programs import program
@@ -40,6 +48,12 @@ LEAST_VARIANCE = 0.01
 APART = 1e-6
 """How far the features' points are moved away from cells, in standard deviations, where derivatives are used: autodiff
 finds none at distance zero in kernels that are written in terms of distance."""
+
+FINER_CELLS, FINER_POINTS = {1: 256, 2: 256, 3: 256}, {1: 128, 2: 64, 3: 32}
+"""Likewise, where a function turned out to have short waves."""
+
+CLEARLY_BETTER = 7.0
+"""Log-posterior probability by which one optimum is better than another, so that the other does not count."""
 
 ROUNDS = 3
 """How often points for the features are chosen anew, if those of the first parameters do not serve the learned ones."""
@@ -60,13 +74,24 @@ class Method(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """A posterior, the completion and the log evidence at the best parameters, and how those were learned."""
+    """A posterior, the completion and the log evidence at the best parameters, and how those were learned.
+
+    `scores` (c, functions) are `Objective.scores` of the completion.
+    """
 
     posterior: Posterior
     completion: Completion
     evidence: float
     learned: Learned | None
     cells: Cells
+    scores: np.ndarray
+
+    @property
+    def log_posterior(self) -> float:
+        """Of the best parameters, up to a constant: their evidence and their prior."""
+        if self.learned is None:
+            return self.evidence
+        return self.evidence - self.learned.prior.negative_log(self.learned.found.parameters)[0]
 
 
 def fit_graph(
@@ -75,13 +100,35 @@ def fit_graph(
     """Everything between a built graph and its posterior; what has been learned already is not learned again."""
     which = learned_parameters(graph, method.fixed)
     cells = Cells(*map(constant, cells_of(transitions, units, method.cells)))
-    if learned is None and method.learning is not None and any(which):
-        learned = _learn(graph, transitions, units, cells, which, method.learning)
-    if learned is not None:
-        graph = graph.with_parameters(learned.graph.parameters)
-    graph = _with_bases(graph, cells, method.tolerance, MOST_POINTS)
-    parameters, distances = _parameters(graph, which, learned)
-    completions, members, values = _complete(parameters, graph, which, cells, method.solver, method.smoothing)
+    if learned is not None or method.learning is None or not any(which):
+        return _completed(graph, cells, which, method, learned)
+    names = parameter_names(graph.parameters, which)
+    prior = parameter_prior(names, np.asarray(pack(graph.parameters, which)))
+    if method.learning.method != "evidence":
+        found = _learn_by_crossval(graph, transitions, units, cells, which, prior, method.learning)
+        return _completed(graph, cells, which, method, found)
+    smooth = _learn_by_evidence(graph, cells, which, prior, method.learning)
+    fit = _completed(graph, cells, which, method, smooth)
+    starts = finer_starts(fit.scores, cells, prior, names)
+    if starts is None:
+        return fit
+    finer = _learn_by_evidence(graph, cells, which, prior, method.learning, starts)
+    again = _completed(graph, cells, which, method, finer)
+    difference = again.log_posterior - fit.log_posterior
+    if abs(difference) > CLEARLY_BETTER:
+        return again if difference > 0 else fit
+    better, worse = (finer, smooth) if difference > 0 else (smooth, finer)
+    return _completed(graph, cells, which, method, better._replace(other=worse))
+
+
+def _completed(graph: Graph, cells: Cells, which: Which, method: Method, learned: Learned | None) -> Fit:
+    optima = [graph] if learned is None else [each.graph for each in (learned, learned.other) if each is not None]
+    graphs = [
+        _with_bases(graph.with_parameters(each.parameters), cells, method.tolerance, MOST_POINTS) for each in optima
+    ]
+    graph = max(graphs, key=_rank).with_parameters(optima[0].parameters)
+    parameters, densities = _parameters(graph, which, learned)
+    completions, members, values, scores = _complete(parameters, graph, which, cells, method.solver, method.smoothing)
     best = jax.tree.map(lambda leaf: np.asarray(leaf)[0], completions)
     if not np.isfinite(best.loss):
         raise RuntimeError(
@@ -91,9 +138,10 @@ def fit_graph(
     mass = constant([1.0])
     if learned is not None and len(parameters) > 1:
         penalties = np.asarray([learned.prior.negative_log(draw)[0] for draw in np.asarray(parameters)[1:]])
-        mass = constant(_mass(np.asarray(values)[1:] + penalties, distances))
+        mass = constant(_mass(np.asarray(values)[1:] + penalties, densities))
         members = jax.tree.map(lambda leaf: np.asarray(leaf)[1:], members)
-    return Fit(Posterior(graph, members, mass, which), best, -float(np.asarray(values)[0]), learned, cells)
+    posterior, evidence = Posterior(graph, members, mass, which), -float(np.asarray(values)[0])
+    return Fit(posterior, best, evidence, learned, cells, np.asarray(scores)[0])
 
 
 def _parameters(graph: Graph, which: Which, learned: Learned | None) -> tuple[Float[Array, "s k"], np.ndarray]:
@@ -101,8 +149,8 @@ def _parameters(graph: Graph, which: Which, learned: Learned | None) -> tuple[Fl
     best = np.asarray(pack(graph.parameters, which))[None]
     if learned is None or learned.found.curvature is None:
         return constant(best), np.zeros(0)
-    around, distances = learned.around(MEMBERS[min(graph.dimension, 3)])
-    return constant(np.concatenate([best, around])), distances
+    around, densities = learned.around(MEMBERS[min(graph.dimension, 3)])
+    return constant(np.concatenate([best, around])), densities
 
 
 def _with_bases(graph: Graph, cells: Cells, tolerance: float, most_points: dict[int, int]) -> Graph:
@@ -119,34 +167,61 @@ def _rank(graph: Graph) -> int:
     return sum(int(np.sum(np.asarray(basis.used))) for basis in graph.drift.bases + graph.diffusion.bases)
 
 
-def _learn(
-    graph: Graph, transitions: Transitions, units: Units, cells: Cells, which: Which, learning: Learning
+def _learn_by_evidence(
+    graph: Graph,
+    cells: Cells,
+    which: Which,
+    prior: ParameterPrior,
+    learning: Learning,
+    starts: Float[np.ndarray, "s k"] | None = None,
 ) -> Learned:
     """Learn on coarse cells; choose points again while the learned parameters need more of them than they have.
 
-    The prior of the parameters is centred on the values that the graph was built with.
+    From the graph's own parameters, or on finer cells and with more points from the best of given ones.
     """
+    most, points = (LEARNING_CELLS, LEARNING_POINTS) if starts is None else (FINER_CELLS, FINER_POINTS)
+    cells = _coarse(cells, most[min(graph.dimension, 3)])
+    if starts is None:
+        starts = np.asarray(pack(graph.parameters, which))[None]
+    current = _with_bases(graph_at(graph, which, constant(starts[0])), cells, LEARNING_TOLERANCE, points)
+    for _ in range(ROUNDS):
+        learned = learn_by_evidence(current, which, prior, cells, learning, starts)
+        better, starts = _with_bases(learned.graph, cells, LEARNING_TOLERANCE, points), learned.found.parameters[None]
+        if _rank(better) <= _rank(current):
+            break
+        current = better
+    return settle_by_evidence(current, which, prior, cells, learning, learned.found)
+
+
+def _learn_by_crossval(
+    graph: Graph,
+    transitions: Transitions,
+    units: Units,
+    cells: Cells,
+    which: Which,
+    prior: ParameterPrior,
+    learning: Learning,
+) -> Learned:
+    """Likewise; the points of Bayesian optimisation, which goes far with every step, stay as they are."""
     most = LEARNING_CELLS[min(graph.dimension, 3)]
-    coarse = Cells(*map(constant, coarser(Cells(*map(np.asarray, cells)), most)))
-    prior = parameter_prior(parameter_names(graph.parameters, which), np.asarray(pack(graph.parameters, which)))
+    coarse = _coarse(cells, most)
     current = _with_bases(graph, coarse, LEARNING_TOLERANCE, LEARNING_POINTS)
     for _ in range(ROUNDS):
-        if learning.method == "evidence":
-            learned = learn_by_evidence(current, which, prior, coarse, learning)
-        else:
-            learned = learn_by_crossval(current, which, prior, transitions, units, most, learning)
+        learned = learn_by_crossval(current, which, prior, transitions, units, most, learning)
         better = _with_bases(learned.graph, coarse, LEARNING_TOLERANCE, LEARNING_POINTS)
         if _rank(better) <= _rank(current) or learning.method == "bayesopt":
             break
         current = better
-    if learning.method == "evidence":
-        learned = learn_by_evidence(current, which, prior, coarse, learning, learned.found)
     return learned
 
 
-def _mass(values: np.ndarray, distances: np.ndarray) -> np.ndarray:
-    """Importance weights exp(-value) / N(z), none larger than √n times their mean, so that none stands alone."""
-    logarithms = np.where(np.isfinite(values), distances - values, -np.inf)
+def _coarse(cells: Cells, most: int) -> Cells:
+    return Cells(*map(constant, coarser(Cells(*map(np.asarray, cells)), most)))
+
+
+def _mass(values: np.ndarray, densities: np.ndarray) -> np.ndarray:
+    """Importance weights exp(-value) / density, none larger than √n times their mean, so that none stands alone."""
+    logarithms = np.where(np.isfinite(values), densities - values, -np.inf)
     weights = np.exp(logarithms - logarithms.max())
     weights = np.minimum(weights, weights.mean() * np.sqrt(len(weights)))
     return weights / weights.sum()
@@ -160,8 +235,8 @@ def _complete(
     cells: Cells,
     solver: Solver,
     smoothing: Float[Array, " entries"] | None,
-) -> tuple[Completion, Member, Float[Array, " s"]]:
-    """The completed graph and its negative log evidence for each of several θ, one after another.
+) -> tuple[Completion, Member, Float[Array, " s"], Float[Array, "s c functions"]]:
+    """The completed graph, its negative log evidence and its scores for each of several θ, one after another.
 
     The first starts from the initial condition, the others from the first one's solution.
     """
@@ -173,10 +248,10 @@ def _complete(
         objective = objective_of(graph_at(graph, which, logarithms), cells)
         completion = complete(objective, solver.suited(graph).roughly(~is_first), weights)
         member = member_of(objective, completion.weights, logarithms)
-        value = completion.loss + 0.5 * log_determinant(member.lower)
+        value, scores = completion.loss + 0.5 * log_determinant(member.lower), objective.scores(completion.weights)
         if smoothing is not None:
             member = member_of(objective, smoothed_diffusion(objective, completion.weights, smoothing), logarithms)
         carried = jnp.where(is_first, completion.weights, weights)
-        return (carried, jnp.asarray(False)), (completion, member, value)
+        return (carried, jnp.asarray(False)), (completion, member, value, scores)
 
     return jax.lax.scan(one, (start, jnp.asarray(True)), parameters)[1]

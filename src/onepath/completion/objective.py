@@ -110,6 +110,11 @@ class Objective(eqx.Module):
         """The Fisher matrix of J, the Hessian's expectation, which is always positive definite."""
         return rows_in_weights(self._each(cell_rows, weights), self.phi, groups_of(self.graph))
 
+    def scores(self, weights: Float[Array, "functions p"]) -> Float[Array, "c functions"]:
+        """-∂ℓ/∂q of each cell in units of its standard deviation: white noise where nothing is left over."""
+        slopes, rows = self._each(jax.grad(cell_loss, 1), weights)[..., 0], self._each(cell_rows, weights)[..., 0]
+        return -slopes / jnp.sqrt(jnp.maximum(jnp.sum(jnp.square(rows), axis=1), jnp.finfo(rows.dtype).tiny))
+
     def with_best_drift(self, weights: Float[Array, "functions p"]) -> Float[Array, "functions p"]:
         """f*(σ), the best drift for these diffusion weights (paper, eq. 6): one step, Euler's J is quadratic in f."""
         d = self.graph.dimension

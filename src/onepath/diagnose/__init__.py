@@ -17,6 +17,7 @@ from onepath.diagnose.memory import ask_inertia, ask_jumps, ask_markov, ask_nois
 from onepath.diagnose.question import LEVEL, Answer, Question, holm
 from onepath.diagnose.residuals import Residuals, ask_residuals, whitened
 from onepath.diagnose.steps import ask_reach, ask_step
+from onepath.diagnose.waves import ask_waves
 from onepath.increments import mean_increments
 
 __all__ = ["Diagnosis", "Question", "diagnose", "diagnosis_of", "whitened"]
@@ -57,6 +58,7 @@ def law_answers(residuals: Residuals, times: str) -> list[Answer]:
         ask_drift_change(residuals),
         ask_noise_change(residuals),
         ask_season(residuals, times),
+        ask_waves(residuals),
     ]
 
 

@@ -40,22 +40,29 @@ class Learning(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """Learned parameters, what is known about them, and how the search ended."""
+    """Learned parameters, what is known about them, how the search ended, and another optimum that is about as good."""
 
     graph: Graph
     prior: ParameterPrior
     found: Found
+    other: "Learned | None" = None
 
     def around(self, most: int) -> tuple[Vector, Vector]:
-        """At most this many θ = θ̂ + H^-½ z, as rows, that stand for N(θ̂, H⁻¹), and ½ z·z of each.
+        """At most this many θ = θ̂ + H^-½ z, as rows, that stand for N(θ̂, H⁻¹), and -ln of its density at each.
 
-        H is the curvature of the negative log posterior at θ̂; no direction is wider than the prior.
+        H is the curvature of the negative log posterior at θ̂; no direction is wider than the prior. As many around the
+        other optimum, if there is one.
         """
+        if self.other is not None:
+            both = zip(self._replace(other=None).around(most), self.other.around(most), strict=True)
+            parameters, densities = (np.concatenate(pair) for pair in both)
+            return parameters, densities
         values, vectors = np.linalg.eigh(np.asarray(self.found.curvature))
         # the symmetric root, which changes no more than H does
-        root = (vectors / np.sqrt(np.maximum(values, 1.0 / np.max(self.prior.spread) ** 2))) @ vectors.T
-        z = standard_points(len(values), most)
-        return np.clip(self.found.parameters + z @ root, *self.prior.bounds.T), 0.5 * np.sum(np.square(z), axis=1)
+        values = np.maximum(values, 1.0 / np.max(self.prior.spread) ** 2)
+        root, z = (vectors / np.sqrt(values)) @ vectors.T, standard_points(len(values), most)
+        density = 0.5 * np.sum(np.square(z), axis=1) - 0.5 * np.sum(np.log(values))
+        return np.clip(self.found.parameters + z @ root, *self.prior.bounds.T), density
 
 
 def standard_points(dimension: int, most: int) -> Vector:
@@ -117,20 +124,31 @@ def _penalised(criterion: Slope, prior: ParameterPrior) -> Slope:
 
 
 def learn_by_evidence(
-    graph: Graph, which: Which, prior: ParameterPrior, cells: Cells, learning: Learning, found: Found | None = None
+    graph: Graph, which: Which, prior: ParameterPrior, cells: Cells, learning: Learning, starts: Vector
 ) -> Learned:
-    """The parameters of largest posterior probability: searched from the graph's own or, if found already, settled."""
-    judged = WarmStart(_initial(graph, cells), learning.watch)
-
-    def evidence(parameters: Vector) -> tuple[float, Vector]:
-        return judged(lambda start: judge_evidence(constant(parameters), graph, which, cells, learning.solver, start))
-
-    if found is None:
-        start = np.asarray(pack(graph.parameters, which))
-        found = descend(_penalised(evidence, prior), start, prior.bounds, MOST_EVALUATIONS)
-    else:
-        found = settle(_penalised(evidence, prior), found, prior.bounds)
+    """The parameters of largest posterior probability, searched from the best of some: (s, k)."""
+    evidence = _evidence(graph, which, prior, cells, learning)
+    start = starts[0] if len(starts) == 1 else min(starts, key=lambda each: evidence(each)[0])
+    found = descend(evidence, start, prior.bounds, MOST_EVALUATIONS)
     return Learned(graph_at(graph, which, constant(found.parameters)), prior, found)
+
+
+def settle_by_evidence(
+    graph: Graph, which: Which, prior: ParameterPrior, cells: Cells, learning: Learning, found: Found
+) -> Learned:
+    """The same to the last digits from where a search has ended, and the curvature there."""
+    found = settle(_evidence(graph, which, prior, cells, learning), found, prior.bounds)
+    return Learned(graph_at(graph, which, constant(found.parameters)), prior, found)
+
+
+def _evidence(graph: Graph, which: Which, prior: ParameterPrior, cells: Cells, learning: Learning) -> Slope:
+    judged = WarmStart(_initial(graph, cells), learning.watch)
+    return _penalised(
+        lambda parameters: judged(
+            lambda start: judge_evidence(constant(parameters), graph, which, cells, learning.solver, start)
+        ),
+        prior,
+    )
 
 
 def learn_by_crossval(

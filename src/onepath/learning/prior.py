@@ -21,12 +21,12 @@ SPREADS = (
 
 GIVEN_SPREAD = 3.0
 
-REACH = 5.0
-"""How many standard deviations the search may go."""
+NORMAL, REACH = 2.0, 6.0
+"""How many standard deviations a prior is normal, and how many the search may go."""
 
 
 class ParameterPrior(NamedTuple):
-    """Independent normal distributions of the logarithms."""
+    """Independent distributions of the logarithms: normal, with exponential tails, since data may be unusual."""
 
     mean: Vector
     spread: Vector
@@ -36,9 +36,10 @@ class ParameterPrior(NamedTuple):
         return np.stack([self.mean - REACH * self.spread, self.mean + REACH * self.spread], axis=1)
 
     def negative_log(self, logarithms: Vector) -> tuple[float, Vector]:
-        """½ Σ z² and its slope."""
+        """½ Σ z², linear where |z| > 2, and its slope."""
         z = (logarithms - self.mean) / self.spread
-        return 0.5 * float(z @ z), z / self.spread
+        inner = np.clip(z, -NORMAL, NORMAL)
+        return float(inner @ (z - 0.5 * inner)), inner / self.spread
 
 
 def parameter_prior(names: tuple[str, ...], centre: Vector) -> ParameterPrior:

@@ -1,0 +1,100 @@
+"""Functions with many waves within the data: seen in what a first search leaves over, and found by a second one."""
+
+import numpy as np
+import pytest
+
+from onepath import SDE
+from onepath.learning.leftover import finer_starts, waves_in
+from onepath.learning.prior import ParameterPrior
+from onepath.processes import Process
+from onepath.transitions import Cells
+
+
+def constant(value):
+    return lambda x: np.full((*x.shape, 1), value)
+
+
+ROTOR = Process("rotor", lambda x: 1.2 - np.cos(x), constant(0.4), np.zeros(1), 0.02, "dX = (1.2 - cos X) dt + 0.4 dW")
+"""A phase that goes round a dozen times."""
+
+LATTICE = Process(
+    "lattice",
+    lambda x: 3 * np.sin(6 * x) - 0.05 * x,
+    constant(1.5),
+    np.zeros(1),
+    0.01,
+    "dX = (3 sin 6X - 0.05 X) dt + 1.5 dW",
+)
+"""A particle that hops among a dozen wells, hardly visible in the noise."""
+
+
+def fitted(process, seed):
+    """A fit to 5000 steps, the relative error of its drift, and the share of the drift within its bands."""
+    x = process.simulate(5000, random_state=seed)[0]
+    sde = SDE(progress=False).fit(x, dt=process.dt)
+    at = np.linspace(*np.quantile(x, [0.01, 0.99]), 400)
+    truth, (lower, upper) = process.drift(at[:, None])[:, 0], sde.drift_band(at)
+    error = np.linalg.norm(sde.drift(at) - truth) / np.linalg.norm(truth)
+    return sde, error, np.mean((lower <= truth) & (truth <= upper))
+
+
+@pytest.mark.parametrize("places", ["uniform", "standard_normal", "standard_exponential"])
+def test_white_scores_have_waves_as_often_as_they_should(places):
+    """The law of octaves is approximate: a little more than a hundredth and a thousandth of them are allowed."""
+    rng = np.random.default_rng(0)
+    found = [waves_in(rng.standard_normal(256), getattr(rng, places)(size=256), 85).log_p for _ in range(4000)]
+    assert np.mean(np.array(found) < np.log(1e-2)) < 0.015
+    assert np.mean(np.array(found) < np.log(1e-3)) < 0.003
+
+
+@pytest.mark.parametrize("waves", [3, 12, 50])
+def test_the_length_of_waves_is_found(waves):
+    rng = np.random.default_rng(waves)
+    x = np.sort(rng.uniform(-2, 2, 256))
+    found = waves_in(rng.standard_normal(256) + np.sin(2 * np.pi * waves * x / 4), x, 85)
+    assert found.length == pytest.approx(4 / waves, rel=0.2)
+    assert found.log_p < np.log(1e-4)
+    assert 0.1 < found.share < 0.5  # a third of the variance, some of it at other frequencies
+
+
+def test_one_large_score_is_no_wave():
+    scores, x = np.random.default_rng(0).standard_normal(256), np.linspace(-2, 2, 256)
+    scores[40] = 100.0
+    assert waves_in(scores, x, 85).log_p > np.log(0.05)
+    assert waves_in(np.zeros(256), x, 85) is None
+    assert waves_in(scores[:2], x[:2], 0) is None
+
+
+def test_only_the_function_and_the_axis_that_have_waves_begin_anew():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, (1024, 2))
+    scores = rng.standard_normal((1024, 4))
+    scores[:, 1] += np.sin(8 * x[:, 0])
+    names = (
+        *(f"{role}.matern.amplitude[{i}]" for role in ("drift", "diffusion") for i in range(2)),
+        *(f"{role}.matern.scale[{i},{j}]" for role in ("drift", "diffusion") for i in range(2) for j in range(2)),
+    )
+    cells = Cells(np.ones(1024), x, x, np.zeros((1024, 2, 2)), np.ones(1024))
+    prior = ParameterPrior(np.zeros(len(names)), np.ones(len(names)))
+    starts = finer_starts(scores, cells, prior, names)
+    changed = {name for name, column in zip(names, starts.T, strict=True) if np.any(column != 0.0)}
+    assert changed == {"drift.matern.amplitude[1]", "drift.matern.scale[1,0]"}
+    assert np.exp(starts[0, names.index("drift.matern.scale[1,0]")]) == pytest.approx(1.5 / 8, rel=0.2)
+    assert finer_starts(rng.standard_normal((1024, 4)), cells, prior, names) is None
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_phase_that_goes_round_is_followed(seed, table):
+    """A smooth drift, the evidence's other optimum, is off by two thirds and has the truth in a tenth of its bands."""
+    sde, error, covered = fitted(ROTOR, seed)
+    table(f"rotor {seed}: drift off by {error:.2f}, {covered:.0%} of it within 90 % bands")
+    assert error < 0.4
+    assert covered > 0.8
+    assert "waves" not in sde.diagnose().faults
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_wells_that_are_not_followed_are_said(seed, table):
+    sde, error, covered = fitted(LATTICE, seed)
+    table(f"lattice {seed}: drift off by {error:.2f}, {covered:.0%} of it within 90 % bands")
+    assert (error < 0.8 and covered > 0.6) != ("waves" in sde.diagnose().faults)
