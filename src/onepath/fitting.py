@@ -74,17 +74,13 @@ class Method(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """A posterior, the completion and the log evidence at the best parameters, and how those were learned.
-
-    `scores` (c, functions) are `Objective.scores` of the completion.
-    """
+    """A posterior, the completion and the log evidence at the best parameters, and how those were learned."""
 
     posterior: Posterior
     completion: Completion
     evidence: float
     learned: Learned | None
     cells: Cells
-    scores: np.ndarray
 
     @property
     def log_posterior(self) -> float:
@@ -109,7 +105,8 @@ def fit_graph(
         return _completed(graph, cells, which, method, found)
     smooth = _learn_by_evidence(graph, cells, which, prior, method.learning)
     fit = _completed(graph, cells, which, method, smooth)
-    starts = finer_starts(fit.scores, cells, prior, names)
+    scores = _scores(fit.posterior.graph, cells, fit.completion.weights)
+    starts = finer_starts(np.asarray(scores), cells, prior, names)
     if starts is None:
         return fit
     finer = _learn_by_evidence(graph, cells, which, prior, method.learning, starts)
@@ -128,7 +125,7 @@ def _completed(graph: Graph, cells: Cells, which: Which, method: Method, learned
     ]
     graph = max(graphs, key=_rank).with_parameters(optima[0].parameters)
     parameters, densities = _parameters(graph, which, learned)
-    completions, members, values, scores = _complete(parameters, graph, which, cells, method.solver, method.smoothing)
+    completions, members, values = _complete(parameters, graph, which, cells, method.solver, method.smoothing)
     best = jax.tree.map(lambda leaf: np.asarray(leaf)[0], completions)
     if not np.isfinite(best.loss):
         raise RuntimeError(
@@ -140,8 +137,7 @@ def _completed(graph: Graph, cells: Cells, which: Which, method: Method, learned
         penalties = np.asarray([learned.prior.negative_log(draw)[0] for draw in np.asarray(parameters)[1:]])
         mass = constant(_mass(np.asarray(values)[1:] + penalties, densities))
         members = jax.tree.map(lambda leaf: np.asarray(leaf)[1:], members)
-    posterior, evidence = Posterior(graph, members, mass, which), -float(np.asarray(values)[0])
-    return Fit(posterior, best, evidence, learned, cells, np.asarray(scores)[0])
+    return Fit(Posterior(graph, members, mass, which), best, -float(np.asarray(values)[0]), learned, cells)
 
 
 def _parameters(graph: Graph, which: Which, learned: Learned | None) -> tuple[Float[Array, "s k"], np.ndarray]:
@@ -228,6 +224,11 @@ def _mass(values: np.ndarray, densities: np.ndarray) -> np.ndarray:
 
 
 @program
+def _scores(graph: Graph, cells: Cells, weights: Weights) -> Float[Array, "c functions"]:
+    return objective_of(graph, cells).scores(weights)
+
+
+@program
 def _complete(
     parameters: Float[Array, "s k"],
     graph: Graph,
@@ -235,8 +236,8 @@ def _complete(
     cells: Cells,
     solver: Solver,
     smoothing: Float[Array, " entries"] | None,
-) -> tuple[Completion, Member, Float[Array, " s"], Float[Array, "s c functions"]]:
-    """The completed graph, its negative log evidence and its scores for each of several θ, one after another.
+) -> tuple[Completion, Member, Float[Array, " s"]]:
+    """The completed graph and its negative log evidence for each of several θ, one after another.
 
     The first starts from the initial condition, the others from the first one's solution.
     """
@@ -248,10 +249,10 @@ def _complete(
         objective = objective_of(graph_at(graph, which, logarithms), cells)
         completion = complete(objective, solver.suited(graph).roughly(~is_first), weights)
         member = member_of(objective, completion.weights, logarithms)
-        value, scores = completion.loss + 0.5 * log_determinant(member.lower), objective.scores(completion.weights)
+        value = completion.loss + 0.5 * log_determinant(member.lower)
         if smoothing is not None:
             member = member_of(objective, smoothed_diffusion(objective, completion.weights, smoothing), logarithms)
         carried = jnp.where(is_first, completion.weights, weights)
-        return (carried, jnp.asarray(False)), (completion, member, value, scores)
+        return (carried, jnp.asarray(False)), (completion, member, value)
 
     return jax.lax.scan(one, (start, jnp.asarray(True)), parameters)[1]
