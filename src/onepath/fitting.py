@@ -110,7 +110,10 @@ def fit_graph(
     if starts is None:
         return fit
     finer = _learn_by_evidence(graph, cells, which, prior, method.learning, starts)
-    again = _completed(graph, cells, which, method, finer)
+    try:
+        again = _completed(graph, cells, which, method, finer)
+    except RuntimeError:  # the first answer stands
+        return fit
     difference = again.log_posterior - fit.log_posterior
     if abs(difference) > CLEARLY_BETTER:
         return again if difference > 0 else fit
@@ -119,6 +122,7 @@ def fit_graph(
 
 
 def _completed(graph: Graph, cells: Cells, which: Which, method: Method, learned: Learned | None) -> Fit:
+    """The graph completed at what was learned, and its posterior; features serve the other optimum too."""
     optima = [graph] if learned is None else [each.graph for each in (learned, learned.other) if each is not None]
     graphs = [
         _with_bases(graph.with_parameters(each.parameters), cells, method.tolerance, MOST_POINTS) for each in optima

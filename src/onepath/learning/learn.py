@@ -53,7 +53,7 @@ class Learned(NamedTuple):
         H is the curvature of the negative log posterior at θ̂; no direction is wider than the prior. As many around the
         other optimum, if there is one.
         """
-        if self.other is not None:
+        if self.other is not None and self.other.found.curvature is not None:
             both = zip(self._replace(other=None).around(most), self.other.around(most), strict=True)
             parameters, densities = (np.concatenate(pair) for pair in both)
             return parameters, densities

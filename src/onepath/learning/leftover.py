@@ -20,6 +20,7 @@ CHANCE = 1e-4
 """How improbable waves must be to be worth a search."""
 
 CELLS_PER_WAVE = 3
+"""At least."""
 
 LENGTH, AMPLITUDES = 1.5, (1.0, 4.0, 16.0, 64.0)
 """Length scale of a Matérn process that describes sin(x) well; and its size, by the usual one."""
