@@ -1,13 +1,17 @@
 """Functions with many waves within the data: seen in what a first search leaves over, and found by a second one."""
 
+import re
+
 import numpy as np
 import pytest
 
 from onepath import SDE
+from onepath.diagnose import whitened
+from onepath.diagnose.waves import ask_waves
 from onepath.learning.leftover import finer_starts, waves_in
 from onepath.learning.prior import ParameterPrior
 from onepath.processes import Process
-from onepath.transitions import Cells
+from onepath.transitions import Cells, Transitions
 
 
 def constant(value):
@@ -80,6 +84,26 @@ def test_only_the_function_and_the_axis_that_have_waves_begin_anew():
     assert changed == {"drift.matern.amplitude[1]", "drift.matern.scale[1,0]"}
     assert np.exp(starts[0, names.index("drift.matern.scale[1,0]")]) == pytest.approx(1.5 / 8, rel=0.2)
     assert finer_starts(rng.standard_normal((1024, 4)), cells, prior, names) is None
+
+
+@pytest.mark.parametrize(("of", "axis"), [("drift", 0), ("drift", 1), ("noise", 0), ("noise", 1)])
+def test_waves_in_residuals_are_named(of, axis):
+    """Residuals of a law that knows nothing of waves along one of two coordinates, planted in one of two residuals."""
+    rng = np.random.default_rng(0)
+    x, z = rng.uniform(-2, 2, (5000, 2)), rng.standard_normal((5000, 2))
+    wave = np.sin(9 * x[:, axis])
+    z[:, 1] = z[:, 1] + 0.2 * wave if of == "drift" else z[:, 1] * (1 + 0.2 * wave)
+
+    def answer(z):
+        law = np.zeros_like(x), np.tile(np.eye(2), (len(x), 1, 1))
+        return ask_waves(whitened(Transitions(x, z, np.ones(5000)), np.arange(5000), lambda *_: law))
+
+    found, nothing = answer(z), answer(rng.standard_normal((5000, 2)))
+    assert found.matters
+    assert found.log_p < np.log(1e-6)
+    said = re.match(rf"The {of} has waves along dimension {axis + 1}, about (\S+) long", found.fault)
+    assert float(said[1]) == pytest.approx(2 * np.pi / 9, rel=0.1)
+    assert nothing.log_p > np.log(0.01)
 
 
 def test_a_phase_that_goes_round_is_followed(table):

@@ -150,7 +150,7 @@ def browser():
         (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
     )
     if found is None:
-        pytest.skip("no browser is installed")
+        pytest.skip("the page is opened in Chromium or Chrome, and neither is installed here")
     with playwright.sync_playwright() as started:
         window = started.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield window

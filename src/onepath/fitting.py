@@ -42,15 +42,15 @@ MOST_POINTS = {1: 256, 2: 64, 3: 32}
 LEARNING_CELLS, LEARNING_POINTS, LEARNING_TOLERANCE = {1: 128, 2: 256, 3: 256}, {1: 64, 2: 64, 3: 32}, 1e-4
 """While parameters are learned: many fits, each coarser than the last one."""
 
+FINER_CELLS, FINER_POINTS = {1: 256, 2: 256, 3: 256}, {1: 128, 2: 64, 3: 32}
+"""Likewise, where a function turned out to have short waves."""
+
 LEAST_VARIANCE = 0.01
 """Of a diffusion before its link, where 1 is its own size: what is smaller needs no finer features than this does."""
 
 APART = 1e-6
 """How far the features' points are moved away from cells, in standard deviations, where derivatives are used: autodiff
 finds none at distance zero in kernels that are written in terms of distance."""
-
-FINER_CELLS, FINER_POINTS = {1: 256, 2: 256, 3: 256}, {1: 128, 2: 64, 3: 32}
-"""Likewise, where a function turned out to have short waves."""
 
 CLEARLY_BETTER = 7.0
 """Log-posterior probability by which one optimum is better than another, so that the other does not count."""
