@@ -44,6 +44,11 @@ def unexplained(sde: Any) -> float:
     return float(np.max(sde.noise_ / np.mean(np.square(sde.transitions_.y), axis=0)))
 
 
+def probability(value: float) -> str:
+    """In per cent, and never said to be certain."""
+    return f"{value:.0%}" if 0.01 <= value <= 0.99 else "under 1%" if value < 0.01 else "over 99%"
+
+
 def law(sde: Any) -> str:
     """Which transition law, and why."""
     if sde.stiffness_ is None:

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.special import expit
 
 from onepath.completion import (
     Completion,
@@ -136,21 +137,25 @@ def _completed(graph: Graph, cells: Cells, which: Which, method: Method, learned
             "Completing the graph failed: no finite loss was found with these kernels and this link. Try "
             "link='softplus', the default priors (drift=None, diffusion=None), or a larger noise_variance."
         )
-    mass = constant([1.0])
-    if learned is not None and len(parameters) > 1:
-        penalties = np.asarray([learned.prior.negative_log(draw)[0] for draw in np.asarray(parameters)[1:]])
-        mass = constant(_mass(np.asarray(values)[1:] + penalties, densities))
+    at_best, *others = np.asarray(values)
+    mass, cautious = constant([1.0]), None
+    if learned is not None and others:
+        mass, cautious = _masses(learned, np.asarray(parameters)[1:], np.asarray(others), densities)
         members = jax.tree.map(lambda leaf: np.asarray(leaf)[1:], members)
-    return Fit(Posterior(graph, members, mass, which), best, -float(np.asarray(values)[0]), learned, cells)
+    return Fit(Posterior(graph, members, mass, which, cautious), best, -float(at_best), learned, cells)
 
 
 def _parameters(graph: Graph, which: Which, learned: Learned | None) -> tuple[Float[Array, "s k"], np.ndarray]:
-    """The graph's own parameters first, then what the posterior averages over, where that is known."""
+    """The graph's own parameters first, then what the posterior averages over, where that is known.
+
+    With -ln of the density at each of the latter; parameters for constant noise come last.
+    """
     best = np.asarray(pack(graph.parameters, which))[None]
     if learned is None or learned.found.curvature is None:
         return constant(best), np.zeros(0)
     around, densities = learned.around(MEMBERS[min(graph.dimension, 3)])
-    return constant(np.concatenate([best, around])), densities
+    same_noise = np.zeros_like(best[:0]) if learned.constant is None else learned.constant.parameters[None]
+    return constant(np.concatenate([best, around, same_noise])), densities
 
 
 def _with_bases(graph: Graph, cells: Cells, tolerance: float, most_points: dict[int, int]) -> Graph:
@@ -219,12 +224,30 @@ def _coarse(cells: Cells, most: int) -> Cells:
     return Cells(*map(constant, coarser(Cells(*map(np.asarray, cells)), most)))
 
 
-def _mass(values: np.ndarray, densities: np.ndarray) -> np.ndarray:
-    """Importance weights exp(-value) / density, none larger than √n times their mean, so that none stands alone."""
+def _masses(
+    learned: Learned, parameters: np.ndarray, values: np.ndarray, densities: np.ndarray
+) -> tuple[Float[Array, " members"], Float[Array, " members"] | None]:
+    """How probable each of these parameters is, and how probable if the noise is not constant."""
+    around = len(densities)
+    penalties = np.asarray([learned.prior.negative_log(draw)[0] for draw in parameters[:around]])
+    mass, log_mean = _mass(values[:around] + penalties, densities)
+    if learned.constant is None:
+        return constant(mass), None
+    log_odds = np.nan_to_num(learned.constant.log_width - values[-1] - log_mean, nan=-np.inf)
+    probability = expit(log_odds)
+    return constant([*(1.0 - probability) * mass, probability]), constant([*mass, 0.0])
+
+
+def _mass(values: np.ndarray, densities: np.ndarray) -> tuple[np.ndarray, float]:
+    """Importance weights exp(-value) / density, none larger than √n times their mean, so that none stands alone.
+
+    And the logarithm of their mean.
+    """
     logarithms = np.where(np.isfinite(values), densities - values, -np.inf)
     weights = np.exp(logarithms - logarithms.max())
-    weights = np.minimum(weights, weights.mean() * np.sqrt(len(weights)))
-    return weights / weights.sum()
+    mean = weights.mean()
+    weights = np.minimum(weights, mean * np.sqrt(len(weights)))
+    return weights / weights.sum(), logarithms.max() + np.log(mean)
 
 
 @program

@@ -3,6 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from onepath.completion import Objective
@@ -26,13 +27,21 @@ def member_of(objective: Objective, weights: Float[Array, "functions p"], logari
 class Posterior(eqx.Module):
     """A mixture over θ: `members` carry a leading axis, `mass` is how probable each is.
 
-    One member alone holds θ fixed at its best value; several also account for what is not known about θ.
+    One member alone holds θ fixed at its best value; several also account for what is not known about θ. In one of them
+    the noise may be constant. Estimates and predictions use that, bands do not: a simple law that the data cannot
+    refute is a good guess, and may be wrong. `cautious_mass` is without it; None if there is no such member.
     """
 
     graph: Graph
     members: Member
     mass: Float[Array, " members"]
     which: tuple[bool, ...] = eqx.field(static=True)
+    cautious_mass: Float[Array, " members"] | None = None
+
+    @property
+    def for_bands(self) -> Float[np.ndarray, " members"]:
+        """How much each member counts in what is said about drift and diffusion with certainty: bands and draws."""
+        return np.asarray(self.mass if self.cautious_mass is None else self.cautious_mass)
 
     def graph_of(self, member: Member) -> Graph:
         """The graph with the parameters of one member."""

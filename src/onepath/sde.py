@@ -96,6 +96,8 @@ class SDE(Estimator):
         about the answer; else None
     outcome_ : how completion ended, in words
     learning_ : how learning ended, or None
+    constant_noise_ : probability that the diffusion is the same everywhere; None where that was not asked: with given
+        kernels or correlated noise, or without learning by evidence
     graph_ : the computational graph
     n_features_in_ : dimension of the state
     """
@@ -227,6 +229,11 @@ class SDE(Estimator):
         self.learning_ = None if fit.learned is None else fit.learned.found
         self.n_features_in_ = trajectory.dimension
 
+    @property
+    def constant_noise_(self) -> float | None:
+        posterior = self.posterior_
+        return None if posterior.cautious_mass is None else float(posterior.mass[-1])
+
     def drift(self, x: Any) -> Array:
         """Posterior mean of the drift: (n,) in one dimension, (n, d) above."""
         return self._drift_out(self._moments(x)[0])
@@ -256,7 +263,7 @@ class SDE(Estimator):
         self._check_fitted()
         u, rng, posterior = self._standardised(x), np.random.default_rng(random_state), self.posterior_
         n, (members, functions, p) = len(u), posterior.members.weights.shape
-        chosen = rng.choice(members, size=draws, p=np.asarray(posterior.mass))
+        chosen = rng.choice(members, size=draws, p=posterior.for_bands)
         normals = rng.standard_normal((draws, functions * p))
         untouched = rng.standard_normal((draws, functions, n))
         latent = np.asarray(drawn(posterior, u, chosen, normals, untouched)).reshape(draws * n, functions)
@@ -370,7 +377,7 @@ class SDE(Estimator):
         """Ends of the central interval of this probability, over all members."""
         if not 0.0 < level < 1.0:
             raise ValueError(f"level={level!r} cannot be used: it is a probability, between 0 and 1.")
-        each, mass = self._marginals(x), np.asarray(self.posterior_.mass)
+        each, mass = self._marginals(x), self.posterior_.for_bands
         lower, upper = (
             mixture_quantile(mass, *each, probability) for probability in (0.5 - level / 2, 0.5 + level / 2)
         )

@@ -48,6 +48,9 @@ def _model(sde: Any) -> list[str]:
         lines.append(f"Learning    by {sde.learn}: {found.outcome} ({found.evaluations} evaluations)")
     unexplained = f"λ, what the {sde.transition_} law leaves unexplained"
     lines.append(f"Noise       {unexplained}: {findings.unexplained(sde):.2g} of an increment's mean square")
+    if sde.constant_noise_ is not None:
+        probability = findings.probability(sde.constant_noise_)
+        lines.append(f"            σ is the same everywhere with probability {probability}")
     return lines
 
 

@@ -10,6 +10,7 @@ from scipy.special import ndtri
 from onepath.completion import Solver, initial_weights, objective_of
 from onepath.graph import Graph
 from onepath.kernels import learnable, pack, parameter_names
+from onepath.learning.constant import ConstantNoise, constant_noise
 from onepath.learning.crossval import judge_split
 from onepath.learning.evidence import judge_evidence
 from onepath.learning.implicit import Judgement, Weights, Which, graph_at
@@ -40,12 +41,16 @@ class Learning(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """Learned parameters, what is known about them, how the search ended, and another optimum that is about as good."""
+    """Learned parameters, what is known about them, and how the search ended.
+
+    Besides, another optimum that is about as good, and what the parameters are if the noise is the same everywhere.
+    """
 
     graph: Graph
     prior: ParameterPrior
     found: Found
     other: "Learned | None" = None
+    constant: ConstantNoise | None = None
 
     def around(self, most: int) -> tuple[Vector, Vector]:
         """At most this many θ = θ̂ + H^-½ z, as rows, that stand for N(θ̂, H⁻¹), and -ln of its density at each.
@@ -59,7 +64,7 @@ class Learned(NamedTuple):
             return parameters, densities
         values, vectors = np.linalg.eigh(np.asarray(self.found.curvature))
         # the symmetric root, which changes no more than H does
-        values = np.maximum(values, 1.0 / np.max(self.prior.spread) ** 2)
+        values = self.prior.no_wider(values)
         root, z = (vectors / np.sqrt(values)) @ vectors.T, standard_points(len(values), most)
         density = 0.5 * np.sum(np.square(z), axis=1) - 0.5 * np.sum(np.log(values))
         return np.clip(self.found.parameters + z @ root, *self.prior.bounds.T), density
@@ -136,9 +141,11 @@ def learn_by_evidence(
 def settle_by_evidence(
     graph: Graph, which: Which, prior: ParameterPrior, cells: Cells, learning: Learning, found: Found
 ) -> Learned:
-    """The same to the last digits from where a search has ended, and the curvature there."""
-    found = settle(_evidence(graph, which, prior, cells, learning), found, prior.bounds)
-    return Learned(graph_at(graph, which, constant(found.parameters)), prior, found)
+    """The same to the last digits from where a search has ended, the curvature there, and under constant noise."""
+    evidence = _evidence(graph, which, prior, cells, learning)
+    found = settle(evidence, found, prior.bounds)
+    same_noise = constant_noise(parameter_names(graph.parameters, which), evidence, prior, found)
+    return Learned(graph_at(graph, which, constant(found.parameters)), prior, found, constant=same_noise)
 
 
 def _evidence(graph: Graph, which: Which, prior: ParameterPrior, cells: Cells, learning: Learning) -> Slope:

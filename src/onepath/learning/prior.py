@@ -15,7 +15,8 @@ SPREADS = (
     ("linear.amplitude", 1.0),
     ("cubic.amplitude", 1.5),
     ("matern.amplitude", 1.0),
-    ("matern.scale", 0.7),
+    ("drift.matern.scale", 1.0),
+    ("diffusion.matern.scale", 0.7),
 )
 """Standard deviations of log-parameters, by the end of their names; of a kernel that a user gives, `GIVEN_SPREAD`."""
 
@@ -34,6 +35,10 @@ class ParameterPrior(NamedTuple):
     @property
     def bounds(self) -> Vector:
         return np.stack([self.mean - REACH * self.spread, self.mean + REACH * self.spread], axis=1)
+
+    def no_wider(self, curvatures: Vector) -> Vector:
+        """Eigenvalues of a curvature, none of which says less than the widest prior does."""
+        return np.maximum(curvatures, 1.0 / np.max(self.spread) ** 2)
 
     def negative_log(self, logarithms: Vector) -> tuple[float, Vector]:
         """½ Σ z², linear where |z| > 2, and its slope."""

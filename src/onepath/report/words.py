@@ -117,7 +117,7 @@ def consequences_table(sde: Any) -> Rows:
 def _intervals(sde: Any) -> dict[str, tuple[float, float]]:
     """90 % intervals of the learned parameters, from the spread of what the posterior averages over."""
     posterior = sde.posterior_
-    mass, logarithms = np.asarray(posterior.mass), np.asarray(posterior.members.logarithms)
+    mass, logarithms = posterior.for_bands, np.asarray(posterior.members.logarithms)
     if len(mass) == 1:
         return {}
     names = _learned_names(posterior)
@@ -154,8 +154,13 @@ def parameters_in_words(sde: Any) -> list[str]:
     said.append(
         f"The law of a step leaves {findings.unexplained(sde):.2g} of an increment's mean square unexplained (λ)."
     )
+    if sde.constant_noise_ is not None:
+        said.append(
+            f"The diffusion is the same everywhere with a probability of {findings.probability(sde.constant_noise_)}. "
+            "Its estimate makes use of that; its band, which must also hold where that is wrong, does not."
+        )
     if intervals:
-        members = len(sde.posterior_.mass)
+        members = np.count_nonzero(sde.posterior_.for_bands)
         said.append(f"Bands average over {members} sets of parameters, weighted by how probable the data make them.")
     else:
         said.append("The parameters were held fixed; bands do not include what is not known about them.")
