@@ -140,7 +140,7 @@ def test_another_optimum_as_good_as_the_best_is_averaged_over_too():
         )
         for point in points
     ]
-    mass = _mass(np.asarray(values), densities)
+    mass, _ = _mass(np.asarray(values), densities)
     assert mass[4:].sum() / mass[:4].sum() == pytest.approx(np.exp(2.0) / 2)
 
 
@@ -195,7 +195,7 @@ def test_the_robust_learning_algorithm_is_generic():
     found = robust_learning(
         model,
         80,
-        lambda loss: explore(loss, np.array([0.0]), np.array([4.0]), 30, seed=1),
+        lambda loss: explore(loss, np.array([0.0]), np.array([4.0]), 30, 1, loss.held),
         splits=4,
         fresh=True,
         random_state=2,
@@ -204,6 +204,29 @@ def test_the_robust_learning_algorithm_is_generic():
     best = min(judge(np.array([t]))[0] for t in np.linspace(-8, 8, 33))
     start = judge(np.array([0.0]))[0]
     assert judge(found.parameters)[0] < best + 0.2 * (start - best)
+
+
+def test_the_final_of_a_bayesian_optimisation_is_fair_and_not_won_by_luck():
+    """Noise that is large, but the same for all in the final, where everything else is worse than the start."""
+    rng, counts = np.random.default_rng(0), {"alone": 0, "held": 0}
+
+    def noisy(kind, noise):
+        def criterion(theta):
+            counts[kind] += 1
+            return float(theta @ theta + noise()), theta
+
+        return criterion
+
+    def held():
+        luck = rng.normal()
+        return noisy("held", lambda: luck)
+
+    found = explore(noisy("alone", lambda: 5 * rng.normal()), np.zeros(2), np.ones(2), 48, 0, held)
+    assert counts == {"alone": 32, "held": 16}
+    assert found.evaluations == 48
+    np.testing.assert_array_equal(found.parameters, 0)
+    lucky = explore(noisy("alone", lambda: 5 * rng.normal()), np.zeros(2), np.ones(2), 48, 0)
+    assert np.any(lucky.parameters != 0)
 
 
 def test_randomised_losses_split_the_data_in_random_halves():
@@ -217,6 +240,11 @@ def test_randomised_losses_split_the_data_in_random_halves():
     loss(np.zeros(1))
     loss(np.zeros(1))
     assert len(set(seen)) == 6
+    held = loss.held()
+    held(np.zeros(1))
+    held(np.zeros(1))
+    assert seen[6:9] == seen[9:12]
+    assert len(set(seen)) == 9
     for training, validation in seen:
         assert sorted(training + validation) == list(range(11))
         assert {len(training), len(validation)} == {5, 6}

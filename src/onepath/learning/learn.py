@@ -188,7 +188,7 @@ def learn_by_crossval(
 
     def active_learner(loss: RandomisedLoss) -> Found:
         if papers_way:
-            return explore(loss, start, prior.spread, learning.evaluations, int(rng.integers(2**31)))
+            return explore(loss, start, prior.spread, learning.evaluations, int(rng.integers(2**31)), loss.held)
         penalised = _penalised(loss, prior)
         return settle(penalised, descend(penalised, start, prior.bounds, MOST_EVALUATIONS), prior.bounds)
 

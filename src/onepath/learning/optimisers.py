@@ -13,6 +13,9 @@ Slope = Callable[[Vector], tuple[float, Vector]]
 FAILED = 1e12
 """What a criterion is worth where it could not be computed."""
 
+FINALISTS = 8
+"""Candidates of a Bayesian optimisation that are compared in the end, the start among them."""
+
 
 class Found(NamedTuple):
     """The best parameters, their value, the criterion's curvature there if known, and how the search ended."""
@@ -88,36 +91,60 @@ def _newton(
     return best, value
 
 
-def explore(criterion: Slope, start: Vector, spread: Vector, evaluations: int, seed: int | None) -> Found:
-    """Bayesian optimisation as in the paper: a Matérn process models the criterion, expected improvement chooses.
+def explore(
+    criterion: Slope,
+    start: Vector,
+    spread: Vector,
+    evaluations: int,
+    seed: int | None,
+    held: Callable[[], Slope] | None = None,
+) -> Found:
+    """Bayesian optimisation as in the paper, two spreads to either side of the start, at most a factor of twenty.
 
-    The search goes two spreads to either side of the start, at most a factor of twenty; the start is tried first,
-    then a few random points.
+    The least of many noisy values is mostly luck. So a third of the evaluations is kept for a final, in which the best
+    and the start are compared by a criterion whose noise is the same for all: `held` makes a new one.
     """
+    spread = np.minimum(spread, 1.5)
+    finalists = 0 if held is None else min(FINALISTS, evaluations // 6)
+    rounds = evaluations // 3 // finalists if finalists > 1 else 0
+    count, random_points = evaluations - rounds * finalists, min(max(5, len(start)), evaluations // 3)
+    tried = _tried(lambda z: criterion(start + spread * z)[0], len(start), count, random_points, seed)
+    if held is not None and rounds > 0:
+        points = [z for _, z in sorted(tried[1:], key=_value)[: finalists - 1]] + [tried[0][1]]
+        final = [[same(start + spread * z)[0] for z in points] for same in (held() for _ in range(rounds))]
+        tried = list(zip(np.nan_to_num(np.mean(final, axis=0), nan=FAILED).tolist(), points, strict=True))
+    value, best = min(tried, key=_value)
+    return Found(start + spread * best, value, None, evaluations, f"best of {evaluations} evaluations")
+
+
+def _value(pair: tuple[float, Vector]) -> float:
+    return pair[0]
+
+
+def _tried(
+    criterion: Callable[[Vector], float], size: int, count: int, random_points: int, seed: int | None
+) -> list[tuple[float, Vector]]:
+    """Values at zero, at some random points, and where expected improvement in a Matérn process is largest."""
     from bayes_opt import BayesianOptimization
     from bayes_opt.acquisition import ExpectedImprovement
 
-    spread = np.minimum(spread, 1.5)
-    names = [f"p{i:03d}" for i in range(len(start))]
+    names = [f"p{i:03d}" for i in range(size)]
     search = BayesianOptimization(
         None, dict.fromkeys(names, (-2.0, 2.0)), ExpectedImprovement(xi=0.01), random_state=seed, verbose=0
     )
     rng = np.random.default_rng(seed)
-    random_points = min(max(5, len(start)), evaluations // 3)
     tried: list[tuple[float, Vector]] = []
-    for count in range(evaluations):
-        if count == 0:
-            point = np.zeros(len(start))
-        elif count <= random_points:
-            point = rng.uniform(-2.0, 2.0, len(start))
+    for number in range(count):
+        if number == 0:
+            point = np.zeros(size)
+        elif number <= random_points:
+            point = rng.uniform(-2.0, 2.0, size)
         else:
             suggestion = search.suggest()
             point = np.asarray([suggestion[name] for name in names], float)
-        value = criterion(start + spread * point)[0]
+        value = criterion(point)
         # far failures would flatten the model of everything near
-        worst = max((v for v, _ in tried), default=value)
-        value = value if np.isfinite(value) else worst
+        value = value if np.isfinite(value) else max((v for v, _ in tried), default=value)
         tried.append((value, point))
         search.register(dict(zip(names, point, strict=True)), -value)
-    value, best = min(tried, key=lambda pair: pair[0])
-    return Found(start + spread * best, value, None, evaluations, f"best of {evaluations} evaluations")
+    return tried

@@ -35,6 +35,10 @@ class RandomisedLoss:
     def _draw(self) -> list[tuple[Indices, Indices]]:
         return [random_halves(self.count, self.rng) for _ in range(self.splits)]
 
+    def held(self) -> "RandomisedLoss":
+        """The same loss on new halves that stay, so that parameters can be compared."""
+        return RandomisedLoss(self.model, self.count, self.splits, False, self.rng)
+
     def __call__(self, parameters: Vector) -> tuple[float, Vector]:
         if self.fresh:
             self.halves = self._draw()
