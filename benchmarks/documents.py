@@ -30,7 +30,8 @@ def cells_by(results, *places):
 
 
 def middle(cells, score):
-    return float(np.median([cell[score] for cell in cells])) if cells else None
+    known = [cell[score] for cell in cells if score in cell]
+    return float(np.median(known)) if known else None
 
 
 def mean(cells, score):
@@ -81,14 +82,17 @@ def coverage_table(results):
 
 
 def gap_table(results):
-    """Median gap of the test loss to the true model's, a column a method, and onepath's mean."""
+    """Median gap of the test loss to the true model's, a column a method, the yardstick's, and onepath's otherwise."""
     groups, rows = cells_by(results, 0, 1), []
     for name in dict.fromkeys(name for name, method in groups if method == "onepath"):
         cells = [groups.get((name, method), []) for method in population.METHODS]
         numbers = best_marked([middle(each, "gap") for each in cells], 4)
+        told = short(middle(groups.get((name, population.YARDSTICK), []), "gap"), 4)
+        inside = short(middle(cells[0], "gap_inside"), 4)
         means = [short(mean(cells[0], score), 4) for score in ("gap", "predictive_gap")]
-        rows.append([name, *numbers, *means])
-    head = ["process", *population.METHODS, "mean of onepath", "mean, predictive density"]
+        rows.append([name, *numbers, told, inside, *means])
+    others = ["told the form", "onepath, inside", "mean of onepath", "mean, predictive density"]
+    head = ["process", *population.METHODS, *others]
     return markdown(head, sorted(rows, key=_paper_first))
 
 

@@ -4,10 +4,10 @@
 
 For each process and seed, 500 transitions to learn from and 500 to be judged on, simulated with ten substeps a step.
 Scores: the gap of the test loss to the true model's (nats per transition), with drift and diffusion plugged into the
-paper's L ("gap") and with the predictive density, which knows how little is known away from the data ("predictive");
-relative errors of drift and diffusion at the test points; coverage of 90 % bands at the training points; and seconds
-(the first fit of a process, which compiles, not counted). Finished cells are kept in the output file and not computed
-again.
+paper's L ("gap"), the same for the transitions that begin within the range of the training path ("inside"), and with
+the predictive density, which knows how little is known away from the data ("predictive"); relative errors of drift and
+diffusion at the test points; coverage of 90 % bands at the training points; and seconds (the first fit of a process,
+which compiles, not counted). Finished cells are kept in the output file and not computed again.
 """
 
 import argparse
@@ -16,9 +16,13 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import told
 from resumable import finish, kept
 
 METHODS = ("onepath", "gp-regression", "non-learned", "kramersmoyal")
+YARDSTICK = "told"
+"""Knows the form of drift and noise."""
+
 TRANSITIONS = 500
 
 
@@ -80,6 +84,11 @@ def fit_kramersmoyal(x, dt):
     return {"drift": drift, "diffusion": lambda at: diffusion(at)[:, :, None], "noise": 0.0}
 
 
+def fit_told(x, dt, name):
+    drift, diffusion = told.fit(name, x[:-1], np.diff(x, axis=0), dt)
+    return {"drift": drift, "diffusion": diffusion, "noise": 0.0}
+
+
 FITS = {
     "onepath": fit_onepath,
     "gp-regression": fit_gp_regression,
@@ -93,16 +102,25 @@ def judge(process, path, method):
 
     train, test = path[: TRANSITIONS + 1], path[TRANSITIONS:]
     begun = time.perf_counter()
-    fit = FITS[method](train, process.dt)
+    fit = fit_told(train, process.dt, process.name) if method == YARDSTICK else FITS[method](train, process.dt)
     seconds = time.perf_counter() - begun
     at, y = test[:-1], np.diff(test, axis=0)
+    known = np.all((at >= train.min(axis=0)) & (at <= train.max(axis=0)), axis=1)
+
+    def gap(where):
+        truth = loss(y[where], process.drift(at[where]), process.diffusion(at[where]), process.dt)
+        fitted = fit["drift"](at[where]), fit["diffusion"](at[where])
+        return loss(y[where], *fitted, process.dt, fit["noise"]) - truth
+
     truth = loss(y, process.drift(at), process.diffusion(at), process.dt)
     scores = {
-        "gap": loss(y, fit["drift"](at), fit["diffusion"](at), process.dt, fit["noise"]) - truth,
+        "gap": gap(np.ones(len(at), bool)),
         "drift": delta_drift(fit["drift"](at), process.drift(at)),
         "diffusion": delta_diffusion(fit["diffusion"](at), process.diffusion(at)),
         "seconds": seconds,
     }
+    if known.any():
+        scores["gap_inside"] = gap(known)
     if "score" in fit:
         scores["predictive_gap"] = -fit["score"](test) - truth
         inside = train[:-1]
@@ -141,6 +159,7 @@ def table(results, methods):
     names = list(dict.fromkeys(key.split("/")[0] for key in results))
     columns = {
         "gap": "gap",
+        "gap_inside": "inside",
         "predictive_gap": "predictive",
         "drift": "drift",
         "diffusion": "diffusion",
@@ -158,7 +177,7 @@ def table(results, methods):
             if not cells:
                 continue
             row = "".join(
-                f"{(np.mean if 'coverage' in c else np.median)([cell[c] for cell in cells]):>11.4f}"
+                f"{(np.mean if 'coverage' in c else np.median)([cell[c] for cell in cells if c in cell]):>11.4f}"
                 if c in cells[0]
                 else f"{'':>11}"
                 for c in columns
@@ -175,7 +194,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=50)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--methods", default=",".join([*METHODS, YARDSTICK]))
     one_or_two = [name for name, process in PROCESSES.items() if process.dimension <= 2]
     parser.add_argument("--processes", default=",".join(one_or_two))
     parser.add_argument("--chunk", type=int, default=10, help="seeds in one task")
@@ -186,6 +205,8 @@ def main():
     tasks = []
     for name in names:
         for method in methods:
+            if method == YARDSTICK and name not in told.FORMS:
+                continue
             missing = [seed for seed in range(options.seeds) if f"{name}/{method}/{seed}" not in results]
             tasks += [(name, [method], missing[i : i + options.chunk]) for i in range(0, len(missing), options.chunk)]
     finish(run, tasks, options.output, options.jobs, lambda results: table(results, methods))

@@ -32,6 +32,8 @@ def _take_one_core(cores):
 def finish(run, tasks, output, jobs, table):
     """Run every task, which gives {key: result}; print the table of all results, and save it beside them."""
     results = kept(output)
+    # threads of a linear algebra that was loaded before its process had one core alone wait for each other there
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
     context = multiprocessing.get_context("spawn")
     cores = context.Queue()
     available = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)

@@ -69,6 +69,7 @@ def test_info_says_where_a_model_came_from(fitted):
     said = json.loads(run("info", folder / "m.onepath", "--json").stdout)
     assert said["data"]["source"].endswith("series.csv")
     assert said["log_evidence"] == facts["log_evidence"]
+    assert said["constant_noise"] is facts["constant_noise"] is None
     shown = run("info", folder / "m.onepath")
     assert shown.exit_code == 0
     assert "Equation" in shown.stdout

@@ -6,12 +6,14 @@ from scipy.stats import norm
 from tinygp import kernels
 
 from onepath import SDE
+from onepath.cli.fitting import facts_of
 from onepath.fitting import _masses
 from onepath.learning.constant import constant_noise
 from onepath.learning.learn import Learned
 from onepath.learning.optimisers import Found
 from onepath.learning.prior import parameter_prior
 from onepath.processes import PROCESSES
+from onepath.report.words import parameters_in_words
 
 NAMES = (
     "drift.linear.amplitude",
@@ -24,7 +26,7 @@ NAMES = (
 LEVEL = NAMES.index("level")
 
 
-def judged(evidence_of_data):
+def judged(evidence_of_data, optima=1):
     """The hypothesis and its probability for a toy -ln p(data | θ), quadratic about its least value, and its slope."""
     prior = parameter_prior(NAMES, np.full(len(NAMES), -0.3))
 
@@ -40,7 +42,8 @@ def judged(evidence_of_data):
     best = prior.mean - np.linalg.solve(curvature, evidence(prior.mean)[1])
     found = Found(best, evidence(best)[0], curvature, 1, "")
     constant = constant_noise(NAMES, evidence, prior, found)
-    learned = Learned(None, prior, found, constant=constant)
+    other = Learned(None, prior, found) if optima == 2 else None
+    learned = Learned(None, prior, found, other, constant)
     around, densities = learned.around(18)
     parameters = np.concatenate([around, constant.parameters[None]])
     values = np.asarray([evidence_of_data(each)[0] for each in parameters])
@@ -72,6 +75,7 @@ def test_odds_are_those_of_the_data(nats):
         return (-nats if np.all(parameters[1:3] == absent) else 0.0), np.zeros(len(NAMES))
 
     assert judged(evidence)[1] == pytest.approx(1 / (1 + np.exp(-nats)), rel=5e-3)
+    assert judged(evidence, optima=2)[1] == pytest.approx(1 / (1 + 2 * np.exp(-nats)), rel=5e-3)
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +95,8 @@ def test_constant_noise_is_told_from_noise_that_is_not(models):
     assert proportional.constant_noise_ < 1e-3
     assert f"σ is the same everywhere with probability {constant.constant_noise_:.0%}" in constant.summary()
     assert "σ is the same everywhere with probability under 1%" in proportional.summary()
+    assert facts_of(constant)["constant_noise"] == constant.constant_noise_
+    assert any("the same everywhere" in sentence for sentence in parameters_in_words(constant))
 
 
 def test_the_longer_a_path_of_constant_noise_the_surer():

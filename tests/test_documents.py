@@ -45,16 +45,17 @@ def test_coverage_is_averaged():
 
 
 def test_the_least_gap_is_bold_and_failed_cells_are_left_out():
-    ours = {"gap": 0.02, "predictive_gap": 0.01, "diffusion": 0.3, "drift": 0.4}
+    ours = {"gap": 0.02, "gap_inside": 0.004, "predictive_gap": 0.01, "diffusion": 0.3, "drift": 0.4}
     ours |= {"drift_coverage": 0.9, "diffusion_coverage": 0.8}
     results = {
         "zeta/onepath/0": ours,
         "ou/onepath/0": ours,
         "ou/gp-regression/0": {"gap": 0.01, "diffusion": 0.2, "drift": 1.0},
+        "ou/told/0": {"gap": 0.003, "diffusion": 0.1, "drift": 0.5},
         "ou/kramersmoyal/0": {"error": "ValueError: only used in one dimension here"},
     }
     table = documents.gap_table(results).splitlines()
-    assert table[2] == "| ou | .0200 | **.0100** |  |  | .0200 | .0100 |"
+    assert table[2] == "| ou | .0200 | **.0100** |  |  | .0030 | .0040 | .0200 | .0100 |"
     assert table[3].startswith("| zeta | **.0200** |")
     assert documents.error_table(results).splitlines()[-1].endswith("| **.900** | **.800** |")
 

@@ -229,6 +229,19 @@ def test_the_final_of_a_bayesian_optimisation_is_fair_and_not_won_by_luck():
     assert np.any(lucky.parameters != 0)
 
 
+@pytest.mark.parametrize("evaluations", [1, 2, 3, 6, 24, 75])
+def test_a_bayesian_optimisation_uses_its_evaluations_and_survives_a_start_that_fails(evaluations):
+    counted = []
+
+    def failing(theta):
+        counted.append(theta)
+        return (np.nan if np.all(theta == 0) else float(theta @ theta)), theta
+
+    found = explore(failing, np.zeros(1), np.ones(1), evaluations, 0, lambda: failing)
+    assert len(counted) == evaluations
+    assert evaluations < 6 or found.value < 1.0
+
+
 def test_randomised_losses_split_the_data_in_random_halves():
     seen = []
 

@@ -227,14 +227,17 @@ def _coarse(cells: Cells, most: int) -> Cells:
 def _masses(
     learned: Learned, parameters: np.ndarray, values: np.ndarray, densities: np.ndarray
 ) -> tuple[Float[Array, " members"], Float[Array, " members"] | None]:
-    """How probable each of these parameters is, and how probable if the noise is not constant."""
+    """How probable each of these parameters is, and how probable if the noise is not constant.
+
+    The mean of importance weights is ∫ p(data, θ) dθ around one optimum, or half of it around two.
+    """
     around = len(densities)
     penalties = np.asarray([learned.prior.negative_log(draw)[0] for draw in parameters[:around]])
     mass, log_mean = _mass(values[:around] + penalties, densities)
     if learned.constant is None:
         return constant(mass), None
-    log_odds = np.nan_to_num(learned.constant.log_width - values[-1] - log_mean, nan=-np.inf)
-    probability = expit(log_odds)
+    log_width = log_mean + np.log(1.0 if learned.other is None else 2.0)
+    probability = np.nan_to_num(expit(learned.constant.log_width - values[-1] - log_width))
     return constant([*(1.0 - probability) * mass, probability]), constant([*mass, 0.0])
 
 

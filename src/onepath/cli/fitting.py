@@ -177,6 +177,7 @@ def facts_of(sde: Any) -> dict[str, Any]:
         "log_evidence": sde.evidence_,
         "loss": sde.loss_,
         "outcome": sde.outcome_,
+        "constant_noise": sde.constant_noise_,
         "equations": equations(sde),
         "parameters": sde.parameters_,
         "points": points,

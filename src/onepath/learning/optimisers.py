@@ -13,9 +13,6 @@ Slope = Callable[[Vector], tuple[float, Vector]]
 FAILED = 1e12
 """What a criterion is worth where it could not be computed."""
 
-FINALISTS = 8
-"""Candidates of a Bayesian optimisation that are compared in the end, the start among them."""
-
 
 class Found(NamedTuple):
     """The best parameters, their value, the criterion's curvature there if known, and how the search ended."""
@@ -101,30 +98,43 @@ def explore(
 ) -> Found:
     """Bayesian optimisation as in the paper, two spreads to either side of the start, at most a factor of twenty.
 
-    The least of many noisy values is mostly luck. So a third of the evaluations is kept for a final, in which the best
-    and the start are compared by a criterion whose noise is the same for all: `held` makes a new one.
+    The least of many noisy values is mostly luck. So a third of the evaluations is kept for a final between the best
+    and the start, by criteria whose noise is the same for all, of which `held` makes a new one for each round.
     """
     spread = np.minimum(spread, 1.5)
-    finalists = 0 if held is None else min(FINALISTS, evaluations // 6)
-    rounds = evaluations // 3 // finalists if finalists > 1 else 0
-    count, random_points = evaluations - rounds * finalists, min(max(5, len(start)), evaluations // 3)
-    tried = _tried(lambda z: criterion(start + spread * z)[0], len(start), count, random_points, seed)
-    if held is not None and rounds > 0:
-        points = [z for _, z in sorted(tried[1:], key=_value)[: finalists - 1]] + [tried[0][1]]
-        final = [[same(start + spread * z)[0] for z in points] for same in (held() for _ in range(rounds))]
-        tried = list(zip(np.nan_to_num(np.mean(final, axis=0), nan=FAILED).tolist(), points, strict=True))
-    value, best = min(tried, key=_value)
+    stages = 0 if held is None else next((s for s in (3, 2, 1) if s * 2**s <= evaluations // 3), 0)
+    # as many evaluations in each stage, twice as many rounds as in the last for half of the candidates
+    rounds = [evaluations // 3 // stages // 2**size for size in range(stages, 0, -1)]
+    in_final = sum(each * 2**size for each, size in zip(rounds, range(stages, 0, -1), strict=True))
+    random_points = min(max(5, len(start)), evaluations // 3)
+    tried = _tried(lambda z: criterion(start + spread * z)[0], len(start), evaluations - in_final, random_points, seed)
+    value, best = min(tried, key=lambda pair: pair[0])
+    if held is not None and stages > 0:
+        points = [z for _, z in sorted(tried[1:], key=lambda pair: pair[0])[: 2**stages - 1]] + [tried[0][1]]
+        value, best = _final(lambda same, z: same(start + spread * z)[0], points, held, rounds)
     return Found(start + spread * best, value, None, evaluations, f"best of {evaluations} evaluations")
 
 
-def _value(pair: tuple[float, Vector]) -> float:
-    return pair[0]
+def _final(
+    judge: Callable[[Slope, Vector], float], points: list[Vector], held: Callable[[], Slope], rounds: list[int]
+) -> tuple[float, Vector]:
+    """The better half goes on from each stage, by the mean of all rounds so far."""
+    losses = np.zeros((0, len(points)))
+    for number in rounds:
+        new = [[_finite(judge(same, point)) for point in points] for same in (held() for _ in range(number))]
+        losses = np.concatenate([losses, new])
+        order = np.argsort(losses.mean(axis=0), kind="stable")[: len(points) // 2]
+        points, losses = [points[i] for i in order], losses[:, order]
+    return float(losses[:, 0].mean()), points[0]
 
 
 def _tried(
     criterion: Callable[[Vector], float], size: int, count: int, random_points: int, seed: int | None
 ) -> list[tuple[float, Vector]]:
-    """Values at zero, at some random points, and where expected improvement in a Matérn process is largest."""
+    """Values at zero, at some random points, and where expected improvement in a Matérn process is largest.
+
+    The process models asinh((value - usual) / scale): some values are so large that they would flatten all others.
+    """
     from bayes_opt import BayesianOptimization
     from bayes_opt.acquisition import ExpectedImprovement
 
@@ -132,19 +142,24 @@ def _tried(
     search = BayesianOptimization(
         None, dict.fromkeys(names, (-2.0, 2.0)), ExpectedImprovement(xi=0.01), random_state=seed, verbose=0
     )
-    rng = np.random.default_rng(seed)
-    tried: list[tuple[float, Vector]] = []
-    for number in range(count):
-        if number == 0:
-            point = np.zeros(size)
-        elif number <= random_points:
-            point = rng.uniform(-2.0, 2.0, size)
-        else:
-            suggestion = search.suggest()
-            point = np.asarray([suggestion[name] for name in names], float)
-        value = criterion(point)
-        # far failures would flatten the model of everything near
-        value = value if np.isfinite(value) else max((v for v, _ in tried), default=value)
-        tried.append((value, point))
-        search.register(dict(zip(names, point, strict=True)), -value)
+    first = [np.zeros(size), *np.random.default_rng(seed).uniform(-2.0, 2.0, (random_points, size))]
+    tried = [(_finite(criterion(point)), point) for point in first]
+    usual = tried[0][0] if tried[0][0] < FAILED else min(value for value, _ in tried)
+    scale = np.quantile([abs(value - usual) for value, _ in tried[1:]], 0.25) if random_points else 0.0
+
+    def register(value: float, point: Vector) -> None:
+        target = -np.arcsinh((value - usual) / scale) if scale > 0 else -value
+        search.register(dict(zip(names, point, strict=True)), float(target))
+
+    for value, point in tried:
+        register(value, point)
+    while len(tried) < count:
+        suggestion = search.suggest()
+        point = np.asarray([suggestion[name] for name in names], float)
+        tried.append((_finite(criterion(point)), point))
+        register(*tried[-1])
     return tried
+
+
+def _finite(value: float) -> float:
+    return value if np.isfinite(value) else FAILED

@@ -11,10 +11,9 @@ SPREADS = (
     ("noise", 1.5),
     ("level", 1.0),
     ("diffusion.linear.amplitude", 1.5),
-    ("diffusion.matern.amplitude", 1.5),
     ("linear.amplitude", 1.0),
     ("cubic.amplitude", 1.5),
-    ("matern.amplitude", 1.0),
+    ("matern.amplitude", 1.5),
     ("drift.matern.scale", 1.0),
     ("diffusion.matern.scale", 0.7),
 )

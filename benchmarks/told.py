@@ -1,0 +1,105 @@
+"""A yardstick, no rival: maximum likelihood told that drift and noise are polynomials, and of which degrees.
+
+What a method pays for not knowing the form can be seen beside it. It is told nothing about where zero is, as onepath's
+prior is not: shifted data give a shifted answer.
+"""
+
+from collections.abc import Callable
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+LEAST_VARIANCE = 1e-3
+"""Of a squared diffusion that is a polynomial, in units of its mean: elsewhere such a polynomial may be negative."""
+
+
+class Form(NamedTuple):
+    """Degree of the drift; which function of a coordinate's noise is a polynomial in it, and of what degree."""
+
+    drift: int
+    noise: str
+    degree: int
+
+
+FORMS = {
+    "exponential": Form(1, "ln σ", 2),
+    "gbm": Form(1, "σ", 1),
+    "ou": Form(1, "σ", 0),
+    "ou_slow": Form(1, "σ", 0),
+    "double_well": Form(3, "σ", 0),
+    "double_well_multiplicative": Form(3, "σ²", 2),
+    "cir": Form(1, "σ²", 1),
+    "quadratic_noise": Form(1, "σ²", 2),
+    "logistic": Form(2, "σ", 1),
+    "spiral": Form(1, "correlated", 0),
+    "van_der_pol": Form(3, "σ²", 2),
+    "double_well_2d": Form(3, "σ²", 2),
+}
+
+VARIANCE: dict[str, Callable] = {
+    "σ": np.square,
+    "σ²": lambda value: np.maximum(value, LEAST_VARIANCE * np.mean(np.abs(value))),
+    "ln σ": lambda value: np.exp(2 * np.clip(value, -50, 50)),
+}
+START: dict[str, Callable] = {"σ": np.sqrt, "σ²": lambda variance: variance, "ln σ": lambda v: 0.5 * np.log(v)}
+
+
+def monomials(u, degree):
+    """All products of powers up to this degree: (n, d) → (n, terms)."""
+    powers = [each for each in product(range(degree + 1), repeat=u.shape[1]) if sum(each) <= degree]
+    return np.stack([np.prod(u**each, axis=1) for each in powers], axis=1)
+
+
+def fit(name, x, y, dt):
+    """Drift (n, d) and diffusion (n, d, d) as functions of points, from increments y that start at x and last dt."""
+    form, centre, width, d = FORMS[name], x.mean(axis=0), x.std(axis=0), x.shape[1]
+
+    def standardised(at):
+        return (at - centre) / width
+
+    terms = monomials(standardised(x), form.drift)
+    if form.noise == "correlated":
+        weights = np.linalg.lstsq(terms * dt, y, rcond=None)[0]
+        rest = y - terms @ weights * dt
+        sigma = np.linalg.cholesky(rest.T @ rest / len(rest) / dt)
+        return (
+            lambda at: monomials(standardised(at), form.drift) @ weights,
+            lambda at: np.broadcast_to(sigma, (len(at), d, d)),
+        )
+    variance = VARIANCE[form.noise]
+    each = [_coordinate(terms, _own(standardised(x), i, form.degree), y[:, i], dt, form) for i in range(d)]
+
+    def drift(at):
+        return np.stack([monomials(standardised(at), form.drift) @ weights for weights, _ in each], axis=1)
+
+    def diffusion(at):
+        u = standardised(at)
+        scale = [np.sqrt(variance(_own(u, i, form.degree) @ c)) for i, (_, c) in enumerate(each)]
+        return np.stack(scale, axis=1)[:, :, None] * np.eye(d)
+
+    return drift, diffusion
+
+
+def _own(u, i, degree):
+    return monomials(u[:, i : i + 1], degree)
+
+
+def _coordinate(terms, noise_terms, y, dt, form):
+    """Coefficients of one coordinate's drift and noise: for each noise the best drift is weighted least squares."""
+
+    def best_drift(coefficients):
+        weight = 1.0 / VARIANCE[form.noise](noise_terms @ coefficients)
+        return np.linalg.lstsq(np.sqrt(weight)[:, None] * terms * dt, np.sqrt(weight) * y, rcond=None)[0]
+
+    def negative_log_likelihood(coefficients):
+        variance = VARIANCE[form.noise](noise_terms @ coefficients)
+        residual = y - terms @ best_drift(coefficients) * dt
+        return np.sum(np.square(residual) / (2 * variance * dt) + 0.5 * np.log(variance))
+
+    start = np.zeros(form.degree + 1)
+    start[0] = START[form.noise](np.mean(np.square(y)) / dt)
+    options = {"maxiter": 4000, "xatol": 1e-6 * abs(start[0]), "fatol": 1e-6}
+    found = minimize(negative_log_likelihood, start, method="Nelder-Mead", options=options).x
+    return best_drift(found), found
