@@ -33,6 +33,8 @@ def test_density_of_an_ornstein_uhlenbeck_process():
 def test_density_of_a_square_root_process():
     x = np.linspace(0.02, 5, 401)
     density = stationary_density(x, 2 * (1 - x), 0.8 * np.sqrt(x))
+    # an identity link leaves the sign of a diffusion open
+    np.testing.assert_array_equal(stationary_density(x, 2 * (1 - x), -0.8 * np.sqrt(x)), density)
     exact = stats.gamma.pdf(x, 2 * 2 / 0.64, scale=0.64 / 4)
     np.testing.assert_allclose(density, exact, atol=2e-3 * exact.max())
 
@@ -43,7 +45,7 @@ def test_brownian_motion_in_a_box_is_spread_evenly_and_leaves_quadratically():
     upwards = ((2.0 + 1) ** 2 - (0.5 + 1) ** 2) / 0.36
     downwards = ((3 - 0.0) ** 2 - (3 - 1.2) ** 2) / 0.36
     assert passage_time(x, zero, sigma, 0.5, 2.0) == pytest.approx(upwards, rel=1e-4)
-    assert passage_time(x, zero, sigma, 1.2, 0.0) == pytest.approx(downwards, rel=1e-4)
+    assert passage_time(x, zero, -sigma, 1.2, 0.0) == pytest.approx(downwards, rel=1e-4)
 
 
 def test_passage_times_of_an_ornstein_uhlenbeck_process():

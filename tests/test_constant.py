@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy.stats import norm
-from tinygp import kernels
 
 from onepath import SDE
 from onepath.cli.fitting import facts_of
@@ -129,18 +128,22 @@ def test_estimates_use_it_and_bands_and_draws_do_not(models):
 
 
 @pytest.mark.parametrize(
-    "settings",
+    "names",
     [
-        {"learn": None},
-        {"diffusion": kernels.Constant(1.0)},
-        {"fixed": ("diffusion.matern.scale",)},
-        {"fixed": ("level",)},
-        {"link": "identity"},
+        [name for name in NAMES if name != "diffusion.matern.scale"],  # fixed by the user
+        [name for name in NAMES if name != "level"],  # likewise, or an identity link
+        ["drift.linear.amplitude", "diffusion.constant.value", "level", "noise"],  # a kernel of the user's
+        [*NAMES, "diffusion.linear.amplitude"],  # more entries than positive ones: correlated noise
     ],
 )
-def test_where_it_is_not_asked(settings):
+def test_where_it_is_not_asked(names):
+    prior = parameter_prior(tuple(names), np.zeros(len(names)))
+    found = Found(prior.mean, 0.0, np.eye(len(names)), 1, "")
+    assert constant_noise(tuple(names), lambda at: (0.0, np.zeros_like(at)), prior, found) is None
+
+
+def test_nothing_is_said_where_nothing_is_learned():
     process = PROCESSES["ou"]
-    x = process.simulate(100, random_state=0)[0]
-    model = SDE(progress=False, transition="euler", **settings).fit(x, dt=process.dt)
+    model = SDE(learn=None, transition="euler").fit(process.simulate(300, random_state=0)[0], dt=process.dt)
     assert model.constant_noise_ is None
     assert "the same everywhere" not in model.summary()

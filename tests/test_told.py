@@ -16,7 +16,7 @@ from onepath.processes import PROCESSES
 @pytest.mark.parametrize("name", told.FORMS)
 def test_many_data_give_the_true_functions(name):
     """Noise to some per cent; drift to some of its standard errors, which are about σ/√T times the number of terms."""
-    process, dt, steps = PROCESSES[name], 0.01, 20_000
+    process, dt, steps = PROCESSES[name], 0.01, 5000
     rng = np.random.default_rng(1)
     centre = process.simulate(500, random_state=2)[0]
     x = rng.uniform(centre.min(axis=0), centre.max(axis=0), (steps, process.dimension))

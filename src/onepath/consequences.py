@@ -64,7 +64,8 @@ def potential(x: Floats, drift: Floats) -> Floats:
 
 def stationary_density(x: Floats, drift: Floats, diffusion: Floats) -> Floats:
     """p ∝ σ⁻² exp(2 ∫ f/σ² dx) (Itô), normalised on the grid, whose ends reflect."""
-    exponent = 2.0 * _integral(drift / np.square(diffusion), x) - 2.0 * np.log(diffusion)
+    variance = np.square(diffusion)
+    exponent = 2.0 * _integral(drift / variance, x) - np.log(variance)
     unnormalised = np.exp(exponent - exponent.max(axis=-1, keepdims=True))
     return np.asarray(unnormalised / _integral(unnormalised, x)[..., -1:])
 
@@ -81,7 +82,7 @@ def passage_time(x: Floats, drift: Floats, diffusion: Floats, start: float, end:
     phi = 2.0 * _integral(drift / np.square(diffusion), x)
     widths = np.gradient(x)
     widths[[0, -1]] /= 2.0
-    speed = phi + np.log(2.0 * widths) - 2.0 * np.log(diffusion)
+    speed = phi + np.log(2.0 * widths) - np.log(np.square(diffusion))
     # sums of logarithms, since both factors may overflow; by the trapezoid rule, half of the last point counts
     inner = np.logaddexp.accumulate(speed, axis=-1)
     inner = inner + np.log1p(-0.5 * np.exp(speed - inner) * (np.arange(len(x)) > 0))
