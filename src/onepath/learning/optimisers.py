@@ -102,27 +102,28 @@ def explore(
     and the start, by criteria whose noise is the same for all, of which `held` makes a new one for each round.
     """
     spread = np.minimum(spread, 1.5)
+
+    def in_spreads(criterion: Slope) -> Callable[[Vector], float]:
+        return lambda z: _finite(criterion(start + spread * z)[0])
+
     stages = 0 if held is None else next((s for s in (3, 2, 1) if s * 2**s <= evaluations // 3), 0)
     # as many evaluations in each stage, twice as many rounds as in the last for half of the candidates
     rounds = [evaluations // 3 // stages // 2**size for size in range(stages, 0, -1)]
     in_final = sum(each * 2**size for each, size in zip(rounds, range(stages, 0, -1), strict=True))
     random_points = min(max(5, len(start)), evaluations // 3)
-    tried = _tried(lambda z: criterion(start + spread * z)[0], len(start), evaluations - in_final, random_points, seed)
+    tried = _tried(in_spreads(criterion), len(start), evaluations - in_final, random_points, seed)
     value, best = min(tried, key=lambda pair: pair[0])
     if held is not None and stages > 0:
         points = [z for _, z in sorted(tried[1:], key=lambda pair: pair[0])[: 2**stages - 1]] + [tried[0][1]]
-        value, best = _final(lambda same, z: same(start + spread * z)[0], points, held, rounds)
+        value, best = _final(points, [[in_spreads(held()) for _ in range(number)] for number in rounds])
     return Found(start + spread * best, value, None, evaluations, f"best of {evaluations} evaluations")
 
 
-def _final(
-    judge: Callable[[Slope, Vector], float], points: list[Vector], held: Callable[[], Slope], rounds: list[int]
-) -> tuple[float, Vector]:
-    """The better half goes on from each stage, by the mean of all rounds so far."""
+def _final(points: list[Vector], stages: list[list[Callable[[Vector], float]]]) -> tuple[float, Vector]:
+    """Each stage has a criterion for each round; the better half goes on, by the mean of all rounds so far."""
     losses = np.zeros((0, len(points)))
-    for number in rounds:
-        new = [[_finite(judge(same, point)) for point in points] for same in (held() for _ in range(number))]
-        losses = np.concatenate([losses, new])
+    for criteria in stages:
+        losses = np.concatenate([losses, [[criterion(point) for point in points] for criterion in criteria]])
         order = np.argsort(losses.mean(axis=0), kind="stable")[: len(points) // 2]
         points, losses = [points[i] for i in order], losses[:, order]
     return float(losses[:, 0].mean()), points[0]
@@ -143,7 +144,7 @@ def _tried(
         None, dict.fromkeys(names, (-2.0, 2.0)), ExpectedImprovement(xi=0.01), random_state=seed, verbose=0
     )
     first = [np.zeros(size), *np.random.default_rng(seed).uniform(-2.0, 2.0, (random_points, size))]
-    tried = [(_finite(criterion(point)), point) for point in first]
+    tried = [(criterion(point), point) for point in first]
     usual = tried[0][0] if tried[0][0] < FAILED else min(value for value, _ in tried)
     scale = np.quantile([abs(value - usual) for value, _ in tried[1:]], 0.25) if random_points else 0.0
 
@@ -156,7 +157,7 @@ def _tried(
     while len(tried) < count:
         suggestion = search.suggest()
         point = np.asarray([suggestion[name] for name in names], float)
-        tried.append((_finite(criterion(point)), point))
+        tried.append((criterion(point), point))
         register(*tried[-1])
     return tried
 
