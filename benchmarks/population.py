@@ -107,14 +107,15 @@ def judge(process, path, method):
     at, y = test[:-1], np.diff(test, axis=0)
     known = np.all((at >= train.min(axis=0)) & (at <= train.max(axis=0)), axis=1)
 
-    def gap(where):
-        truth = loss(y[where], process.drift(at[where]), process.diffusion(at[where]), process.dt)
-        fitted = fit["drift"](at[where]), fit["diffusion"](at[where])
-        return loss(y[where], *fitted, process.dt, fit["noise"]) - truth
+    def true_loss(where=slice(None)):
+        return loss(y[where], process.drift(at[where]), process.diffusion(at[where]), process.dt)
 
-    truth = loss(y, process.drift(at), process.diffusion(at), process.dt)
+    def gap(where=slice(None)):
+        fitted = fit["drift"](at[where]), fit["diffusion"](at[where])
+        return loss(y[where], *fitted, process.dt, fit["noise"]) - true_loss(where)
+
     scores = {
-        "gap": gap(np.ones(len(at), bool)),
+        "gap": gap(),
         "drift": delta_drift(fit["drift"](at), process.drift(at)),
         "diffusion": delta_diffusion(fit["diffusion"](at), process.diffusion(at)),
         "seconds": seconds,
@@ -122,7 +123,7 @@ def judge(process, path, method):
     if known.any():
         scores["gap_inside"] = gap(known)
     if "score" in fit:
-        scores["predictive_gap"] = -fit["score"](test) - truth
+        scores["predictive_gap"] = -fit["score"](test) - true_loss()
         inside = train[:-1]
         sigma = process.diffusion(inside)
         free = np.tril(np.ones(sigma.shape[1:])) > 0

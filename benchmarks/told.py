@@ -5,6 +5,7 @@ prior is not: shifted data give a shifted answer.
 """
 
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 LEAST_VARIANCE = 1e-3
-"""Of a squared diffusion that is a polynomial, in units of its mean: elsewhere such a polynomial may be negative."""
+"""Of a diffusion, squared, in units of the training data's mean: beyond them a polynomial may be zero or negative."""
 
 
 class Form(NamedTuple):
@@ -40,10 +41,11 @@ FORMS = {
 
 VARIANCE: dict[str, Callable] = {
     "σ": np.square,
-    "σ²": lambda value: np.maximum(value, LEAST_VARIANCE * np.mean(np.abs(value))),
+    "σ²": lambda value: value,
     "ln σ": lambda value: np.exp(2 * np.clip(value, -50, 50)),
 }
 START: dict[str, Callable] = {"σ": np.sqrt, "σ²": lambda variance: variance, "ln σ": lambda v: 0.5 * np.log(v)}
+"""From a variance back to the function that is a polynomial."""
 
 
 def monomials(u, degree):
@@ -68,15 +70,23 @@ def fit(name, x, y, dt):
             lambda at: monomials(standardised(at), form.drift) @ weights,
             lambda at: np.broadcast_to(sigma, (len(at), d, d)),
         )
-    variance = VARIANCE[form.noise]
-    each = [_coordinate(terms, _own(standardised(x), i, form.degree), y[:, i], dt, form) for i in range(d)]
+    usual = np.mean(np.square(y), axis=0) / dt
+
+    def variance(i, noise_terms, coefficients):
+        return np.maximum(VARIANCE[form.noise](noise_terms @ coefficients), LEAST_VARIANCE * usual[i])
+
+    def coordinate(i):
+        start = np.eye(1, form.degree + 1)[0] * START[form.noise](usual[i])
+        return _likeliest(terms, partial(variance, i, _own(standardised(x), i, form.degree)), y[:, i], dt, start)
+
+    each = [coordinate(i) for i in range(d)]
 
     def drift(at):
         return np.stack([monomials(standardised(at), form.drift) @ weights for weights, _ in each], axis=1)
 
     def diffusion(at):
         u = standardised(at)
-        scale = [np.sqrt(variance(_own(u, i, form.degree) @ c)) for i, (_, c) in enumerate(each)]
+        scale = [np.sqrt(variance(i, _own(u, i, form.degree), found)) for i, (_, found) in enumerate(each)]
         return np.stack(scale, axis=1)[:, :, None] * np.eye(d)
 
     return drift, diffusion
@@ -86,20 +96,17 @@ def _own(u, i, degree):
     return monomials(u[:, i : i + 1], degree)
 
 
-def _coordinate(terms, noise_terms, y, dt, form):
+def _likeliest(terms, variance, y, dt, start):
     """Coefficients of one coordinate's drift and noise: for each noise the best drift is weighted least squares."""
 
     def best_drift(coefficients):
-        weight = 1.0 / VARIANCE[form.noise](noise_terms @ coefficients)
-        return np.linalg.lstsq(np.sqrt(weight)[:, None] * terms * dt, np.sqrt(weight) * y, rcond=None)[0]
+        root = np.sqrt(variance(coefficients))
+        return np.linalg.lstsq(terms * dt / root[:, None], y / root, rcond=None)[0]
 
     def negative_log_likelihood(coefficients):
-        variance = VARIANCE[form.noise](noise_terms @ coefficients)
-        residual = y - terms @ best_drift(coefficients) * dt
-        return np.sum(np.square(residual) / (2 * variance * dt) + 0.5 * np.log(variance))
+        residual, at = y - terms @ best_drift(coefficients) * dt, variance(coefficients)
+        return np.sum(np.square(residual) / (2 * at * dt) + 0.5 * np.log(at))
 
-    start = np.zeros(form.degree + 1)
-    start[0] = START[form.noise](np.mean(np.square(y)) / dt)
     options = {"maxiter": 4000, "xatol": 1e-6 * abs(start[0]), "fatol": 1e-6}
     found = minimize(negative_log_likelihood, start, method="Nelder-Mead", options=options).x
     return best_drift(found), found
