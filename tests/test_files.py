@@ -215,7 +215,10 @@ DAMAGE = {
     "truncated": (lambda path: path.read_bytes()[:5000], "cut short or damaged"),
     "one bit": (lambda path: path.read_bytes().replace(b"\x00\x00\x00", b"\x00\x00\x01", 1)[:-1], "damaged"),
     "newer": (lambda path: forged(path, lambda c: c.replace(b'"version": 1', b'"version": 9')), "newer onepath"),
-    "class": (lambda path: forged(path, lambda c: c.replace(b"onepath.kernels.Cubic", b"os.system")), "os.system"),
+    "class": (
+        lambda path: forged(path, lambda c: c.replace(b'"class": "Cubic"', b'"class": "os.system"')),
+        "os.system",
+    ),
     "law": (lambda path: forged(path, lambda c: c.replace(b'"law": "', b'"law": "un')), "transition law"),
     "shape": (lambda path: forged(path, lambda c: c.replace(b"(501, 1)", b"(1, 501)")), "shape"),
     "huge shape": (lambda path: forged(path, lambda c: c.replace(b"(501, 1)", b"(10**15)"[:8])), "array"),

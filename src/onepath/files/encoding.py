@@ -42,24 +42,56 @@ def _modules_of(module: ModuleType) -> list[type]:
     return [item for item in vars(module).values() if isinstance(item, type) and issubclass(item, eqx.Module)]
 
 
+OWN: dict[str, type] = {
+    "Matern": onepath.kernels.Matern,
+    "Linear": onepath.kernels.Linear,
+    "Cubic": onepath.kernels.Cubic,
+    "Basis": onepath.features.Basis,
+    "UnknownFunction": onepath.features.UnknownFunction,
+    "Graph": onepath.graph.Graph,
+    "Member": onepath.posterior.Member,
+    "Posterior": onepath.posterior.Posterior,
+    "Trajectory": onepath.trajectory.Trajectory,
+    "Units": onepath.transitions.Units,
+    "Found": onepath.learning.optimisers.Found,
+    "Stiffness": onepath.stiffness.Stiffness,
+}
+"""Classes of this package by the name that files call them by, wherever they live."""
+
+FORMER = {
+    "onepath.kernels.Matern": "Matern",
+    "onepath.kernels.Linear": "Linear",
+    "onepath.kernels.Cubic": "Cubic",
+    "onepath.features.Basis": "Basis",
+    "onepath.features.UnknownFunction": "UnknownFunction",
+    "onepath.graph.Graph": "Graph",
+    "onepath.posterior.Member": "Member",
+    "onepath.posterior.Posterior": "Posterior",
+    "onepath.trajectory.Trajectory": "Trajectory",
+    "onepath.transitions.Units": "Units",
+    "onepath.learning.optimisers.Found": "Found",
+    "onepath.stiffness.Stiffness": "Stiffness",
+}
+"""What version 0.1.0 called them: where they lived then."""
+
+
 @cache
 def known_classes() -> dict[str, type]:
-    """Every class that a model file may name."""
-    homes = (kernels, base, stationary, distance, transforms, onepath.kernels)
-    engine = (onepath.features, onepath.graph, onepath.posterior)
-    plain = [
-        onepath.trajectory.Trajectory,
-        onepath.transitions.Units,
-        onepath.transitions.Transitions,
-        onepath.learning.optimisers.Found,
-        onepath.stiffness.Stiffness,
-    ]
-    classes = [found for home in (*homes, *engine) for found in _modules_of(home)] + plain
-    return {_name(cls): cls for cls in classes}
+    """Every class that a model file may name, by its name."""
+    foreign = [found for home in (kernels, base, stationary, distance, transforms) for found in _modules_of(home)]
+    return OWN | {f"tinygp.{cls.__qualname__}": cls for cls in foreign}
 
 
-def _name(cls: type) -> str:
-    return f"{cls.__module__}.{cls.__qualname__}"
+@cache
+def _names() -> dict[type, str]:
+    return {cls: name for name, cls in known_classes().items()}
+
+
+def _class(name: str) -> type | None:
+    """The class behind a name of today's, or of version 0.1.0's."""
+    if name.startswith("tinygp."):
+        name = f"tinygp.{name.rsplit('.', 1)[1]}"
+    return known_classes().get(FORMER.get(name, name))
 
 
 def _field_names(cls: type) -> tuple[str, ...]:
@@ -90,14 +122,14 @@ def encode(value: Any, keep: Callable[[np.ndarray], int], where: str = "model") 
 
 def _encode_object(value: Any, keep: Callable[[np.ndarray], int], where: str) -> dict[str, Any]:
     cls = type(value)
-    if known_classes().get(_name(cls)) is not cls:
+    if cls not in _names():
         raise Unsavable(
-            f"{where} is of the class {_name(cls)}, which a model file cannot hold: it names classes of tinygp and "
+            f"{where} is of the class {cls.__module__}.{cls.__qualname__}, which a model file cannot hold: it names classes of tinygp and "
             "onepath only, so that opening a file never runs anybody's code. Build the kernel from tinygp's kernels "
             "to save the model, or keep the Python script that made it."
         )
     parts = {name: encode(getattr(value, name), keep, f"{where}.{name}") for name in _field_names(cls)}
-    return {"class": _name(cls), "fields": parts}
+    return {"class": _names()[cls], "fields": parts}
 
 
 def _plain_array(value: Any, where: str) -> np.ndarray:
@@ -142,7 +174,7 @@ def _law(name: str) -> Any:
 
 
 def _object(name: str, parts: dict[str, Any]) -> Any:
-    cls = known_classes().get(name)
+    cls = _class(name)
     if cls is None:
         raise Damaged(f"it names the class {name!r}, which is none of a model's")
     known = _field_names(cls)
