@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PEERS := .venv-peers
 PEERS_BIN := $(PEERS)/bin
 
-.PHONY: demo test lint bench bench-peers clean
+.PHONY: demo test check lint bench bench-peers clean
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -20,6 +20,10 @@ lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# everything that is quick enough for a habit
+check: lint
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal

@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 import onepath
-from onepath.processes import PROCESSES
+from onepath.compare.processes import PROCESSES
 
 TRUTH, FIT, DATA = "#1b1b1b", "#0072b2", "#9a9a9a"
 

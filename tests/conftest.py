@@ -6,20 +6,12 @@ import jax
 import jaxtyping
 import pytest
 
-from onepath.runtime import CACHE_VARIABLE
+from onepath.numerics.cache import CACHE_VARIABLE
 
 # every module that states shapes; `typing.Self`, which the estimators return, is nothing that beartype can check here
 SHAPED = (
-    "build",
-    "completion",
-    "features",
-    "graph",
-    "jets",
-    "kernels",
-    "linalg",
-    "posterior",
-    "transition",
-    "transitions",
+    *("data.cells", "data.statistics", "data.transitions", "numerics.linalg"),
+    *("gp", "graph", "inference.completion", "inference.posterior"),
 )
 jaxtyping.install_import_hook([f"onepath.{module}" for module in SHAPED], "beartype.beartype")
 
@@ -57,9 +49,9 @@ def table(record_property):
 def dropped_when_done():
     """Compiled code takes memory maps, of which a process has only so many."""
     yield
-    from onepath.programs import COMPILED
+    from onepath.numerics.compiled import PROGRAMS
 
-    COMPILED.clear()
+    PROGRAMS.clear()
     jax.clear_caches()
 
 
@@ -73,7 +65,7 @@ def double():
 @pytest.fixture(scope="session")
 def line():
     """A fitted model of one dimension, with parameters learned."""
-    from onepath.processes import PROCESSES
+    from onepath.compare.processes import PROCESSES
     from onepath.sde import SDE
 
     process = PROCESSES["double_well_multiplicative"]
@@ -84,7 +76,7 @@ def line():
 @pytest.fixture(scope="session")
 def plane():
     """A fitted model of two dimensions, with kernels as given."""
-    from onepath.processes import PROCESSES
+    from onepath.compare.processes import PROCESSES
     from onepath.sde import SDE
 
     process = PROCESSES["van_der_pol"]

@@ -1,39 +1,10 @@
-"""The benchmark against the paper's printed rows, and the length scale against a double sum."""
+"""The benchmark's coordinates one by one, and the length scale against a double sum; its rows are in test_paper."""
 
 import numpy as np
 import pytest
 
-from onepath.baselines import LAMBDA, GPRegression, mean_pairwise_distance
-from onepath.metrics import delta_diffusion, delta_drift, loss
-from onepath.processes import PAPER_TRAJECTORIES, PROCESSES
-
-# L, δ_f, δ_σ as printed in the paper
-PAPER_ROWS = {
-    ("exponential-1", "matern"): (-2.547, 0.394, 0.033),
-    ("exponential-2", "matern"): (-1.887, 0.322, 0.085),
-    ("trigonometric-1", "matern"): (-3.411, 0.327, 0.442),
-    ("trigonometric-2", "matern"): (-3.808, 3.454, 0.198),
-    ("gbm", "matern"): (-2.755, 2.018, 0.237),
-    ("gbm", "linear"): (-2.755, 2.077, 0.236),
-    ("ou", "matern"): (-2.973, 1.799, 0.006),
-    ("ou", "linear"): (-2.977, 0.212, 0.006),
-}
-LAST_DIGIT = 0.001
-
-
-@pytest.mark.parametrize(("case", "kernel"), PAPER_ROWS)
-def test_benchmark_rows_are_those_of_the_paper(case, kernel):
-    record = PAPER_TRAJECTORIES[case]
-    train, test = record.x_train, record.x_test
-    model = GPRegression(kernel).fit(train[:-1], np.diff(train, axis=0), record.dt)
-    x, y = test[:-1], np.diff(test, axis=0)
-    drift, diffusion = model.drift(x), model.diffusion(x)
-    row = (
-        loss(y, drift, diffusion, record.dt, noise=LAMBDA),
-        delta_drift(drift, record.drift(x)),
-        delta_diffusion(diffusion, record.diffusion(x)),
-    )
-    np.testing.assert_allclose(np.round(row, 3), PAPER_ROWS[case, kernel], rtol=0, atol=LAST_DIGIT + 1e-9)
+from onepath.compare.baselines import GPRegression, mean_pairwise_distance
+from onepath.compare.processes import PROCESSES
 
 
 def test_each_coordinate_has_its_own_regression():

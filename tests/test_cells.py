@@ -1,22 +1,21 @@
 """Merging transitions into cells: laws that hold exactly, an error of second order, and what a million points cost."""
 
-import time
-from dataclasses import replace
+import tracemalloc
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
-import kramersmoyal
 import numpy as np
 import pytest
 from scipy.signal import lfilter
 
 from onepath import SDE
-from onepath.build import Settings, build_graph
-from onepath.completion import objective_of
-from onepath.features import with_bases
-from onepath.metrics import relative_error
-from onepath.processes import PAPER_TRAJECTORIES, PROCESSES
-from onepath.transitions import Cells, Transitions, Units, cells_of
+from onepath.compare.metrics import relative_error
+from onepath.compare.processes import PAPER_TRAJECTORIES, PROCESSES
+from onepath.data.cells import Cells, cells_of
+from onepath.data.transitions import Transitions, Units, units_of
+from onepath.graph.default import GraphOptions, build_graph
+from onepath.inference.completion import objective_of
 
 
 def random_transitions(n, d, seed):
@@ -55,14 +54,15 @@ def scatter_of(y, weights):
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize("seed", range(5))
 def test_merging_keeps_counts_sums_and_scatter(n, d, seed):
-    x, y, dt = transitions = random_transitions(n, d, seed)
+    transitions = random_transitions(n, d, seed)
+    x, y, dt = transitions.x, transitions.y, transitions.dt
     cells = cells_of(transitions, as_it_is(d), 64 if n < 1000 else 16)
-    assert len(cells.counts) == (64 if n < 1000 else 16)
-    assert cells.counts.sum() == n
-    np.testing.assert_allclose(cells.counts @ cells.x, x.sum(axis=0))
-    np.testing.assert_allclose(cells.counts @ cells.y, y.sum(axis=0), atol=1e-10 * n)
-    np.testing.assert_allclose(cells.counts @ cells.dt, dt.sum())
-    between = scatter_of(cells.y, cells.counts)
+    assert len(cells.weight) == (64 if n < 1000 else 16)
+    assert cells.weight.sum() == n
+    np.testing.assert_allclose(cells.weight @ cells.x, x.sum(axis=0))
+    np.testing.assert_allclose(cells.weight @ cells.y, y.sum(axis=0), atol=1e-10 * n)
+    np.testing.assert_allclose(cells.weight @ cells.dt, dt.sum())
+    between = scatter_of(cells.y, cells.weight)
     total = scatter_of(y, np.ones(n))
     np.testing.assert_allclose(cells.scatter.sum(axis=0) + between, total, atol=1e-10 * np.trace(total))
     assert np.all(np.linalg.eigvalsh(cells.scatter) >= -1e-10 * np.trace(total))
@@ -72,7 +72,7 @@ def test_merging_keeps_counts_sums_and_scatter(n, d, seed):
 def test_one_transition_a_cell_while_there_is_room(n):
     transitions = random_transitions(n, 2, 0)
     cells = cells_of(transitions, as_it_is(2), 64)
-    np.testing.assert_array_equal(cells.counts, np.arange(64) < n)
+    np.testing.assert_array_equal(cells.weight, np.arange(64) < n)
     for got, wanted in ((cells.x, transitions.x), (cells.y, transitions.y), (cells.dt, transitions.dt)):
         np.testing.assert_array_equal(got[:n], wanted)
     np.testing.assert_array_equal(cells.scatter, 0.0)
@@ -80,30 +80,26 @@ def test_one_transition_a_cell_while_there_is_room(n):
 
 def test_every_cell_is_used_when_there_are_enough_points():
     cells = cells_of(random_transitions(3000, 2, 0), as_it_is(2), 128)
-    assert np.all(cells.counts > 0)
+    assert np.all(cells.weight > 0)
 
 
 @pytest.mark.parametrize("d", [1, 2])
 def test_padding_does_not_change_the_loss(d):
     transitions = random_transitions(50, d, 0)
     units = as_it_is(d)
-    settings = Settings(None, None, "full", "softplus", "euler", None)
     few, many = cells_of(transitions, units, 64), cells_of(transitions, units, 512)
     with jax.enable_x64(True):
-        graph = build_graph(settings, transitions, units)
-        chosen = [
-            with_bases(part, *map(jnp.asarray, (few.x, few.counts > 0)), 1e-6, 512)
-            for part in (graph.drift, graph.diffusion)
-        ]
-        graph = replace(graph, drift=chosen[0], diffusion=chosen[1])
+        graph = build_graph(GraphOptions(noise="full"), transitions, units)
+        graph = graph.with_bases(Cells(*map(jnp.asarray, few)), 1e-6, 512)
         objectives = [objective_of(graph, Cells(*map(jnp.asarray, cells))) for cells in (few, many)]
         weights = jnp.asarray(np.random.default_rng(1).normal(size=objectives[0].no_weights.shape))
-        losses = [float(objective.loss(weights)) for objective in objectives]
-        slopes = [np.asarray(objective.gradient(weights)) for objective in objectives]
+        both = eqx.filter_jit(lambda objective: (objective.loss(weights), objective.gradient(weights)))
+        losses, slopes = zip(*(map(np.asarray, both(objective)) for objective in objectives), strict=True)
     assert losses[0] == pytest.approx(losses[1], rel=1e-12)
     np.testing.assert_allclose(slopes[0], slopes[1], rtol=1e-9, atol=1e-9 * np.abs(slopes[0]).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAPER_TRAJECTORIES)
 def test_merging_the_papers_records_changes_hardly_anything(name, table):
     """Its 500 points in 128 cells, against one transition a cell."""
@@ -130,10 +126,11 @@ def antithetic(process, starts):
     ]
 
 
+@pytest.mark.slow
 def test_merging_is_of_second_order(table):
     """Four times less for every halving of the cells, on the median over processes."""
     sizes, rows = [64, 128, 256], []
-    for name in ("double_well", "wiggly", "ou_slow", "quadratic_noise", "washboard", "double_well_multiplicative"):
+    for name in ("double_well", "wiggly", "quadratic_noise", "washboard"):
         process = PROCESSES[name]
         for seed in range(2):
             starts = np.sort(np.random.default_rng(seed).uniform(-2, 2, size=(1000, 1)), axis=0)
@@ -148,6 +145,7 @@ def test_merging_is_of_second_order(table):
     assert np.all(slopes > 1.5)
 
 
+@pytest.mark.slow
 def test_an_outlier_among_many_does_not_coarsen_the_rest():
     """A second record that starts 100 standard deviations away, with one ordinary increment."""
     x = ornstein_uhlenbeck(100_001)
@@ -162,20 +160,23 @@ def test_an_outlier_among_many_does_not_coarsen_the_rest():
     assert both.outcome_.startswith("converged")
 
 
-def test_a_million_points_cost_little_more_than_ten_thousand(table):
-    """Best of several rounds, each of all three, so that a busy moment of the machine slows no one alone."""
-    million = ornstein_uhlenbeck(1_000_001)
-    acts = (
-        lambda: SDE(learn=None, transition="euler").fit(million[:10_001], dt=0.01),
-        lambda: SDE(learn=None, transition="euler").fit(million, dt=0.01),
-        lambda: kramersmoyal.km(million, bins=[5000], powers=[[1], [2]], bw=0.15),
-    )
+def test_a_million_points_are_read_once_and_never_copied(monkeypatch, table):
+    """Counted: rows that are standardised, and the most memory that is held beside the data."""
+    x = ornstein_uhlenbeck(1_000_001)[:, None]
+    transitions = Transitions(x[:-1], np.diff(x, axis=0), np.full(1_000_000, 0.01))
+    units, rows = units_of(transitions, common=False), []
+    standardised = Units.standardised
 
-    def seconds(act):
-        begun = time.perf_counter()
-        act()
-        return time.perf_counter() - begun
+    def counted(self, part):
+        rows.append(len(part))
+        return standardised(self, part)
 
-    few, many, peer = np.min([[seconds(act) for act in acts] for _ in range(10)], axis=0)
-    table(f"10 000 points {few:.3f} s, 1 000 000 points {many:.3f} s, kramersmoyal on these {peer:.3f} s")
-    assert many < max(3 * few, peer)
+    monkeypatch.setattr(Units, "standardised", counted)
+    tracemalloc.start()
+    cells = cells_of(transitions, units, 256)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert sum(rows) == 1_000_000
+    assert cells.weight.sum() == 1_000_000
+    table(f"a million points into cells: at most {most / x.nbytes:.2f} of the data's own memory beside them")
+    assert most < x.nbytes

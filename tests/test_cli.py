@@ -17,10 +17,11 @@ from typer.testing import CliRunner
 import onepath
 from onepath.cli import app
 from onepath.cli.kernels import kernel_by_name
-from onepath.files import Chosen, choose_columns, read_table
-from onepath.processes import PROCESSES
+from onepath.compare.processes import PROCESSES
+from onepath.data.transitions import Transitions
+from onepath.io.columns import Chosen, choose_columns
+from onepath.io.tables import read_table
 from onepath.sde import SDE
-from onepath.transitions import Transitions
 
 DEMO = import_module("onepath.cli.demo")
 

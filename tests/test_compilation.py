@@ -7,14 +7,16 @@ import sys
 
 import pytest
 
-from onepath.runtime import CACHE_VARIABLE
+from onepath.numerics.cache import CACHE_VARIABLE
+
+pytestmark = pytest.mark.slow
 
 SCRIPT = """
 import json
 import numpy as np
 import jax
 from onepath import SDE
-from onepath.processes import PROCESSES
+from onepath.compare.processes import PROCESSES
 
 compiled, stages = [], {}
 
@@ -40,6 +42,9 @@ for length in (10, 50, 33, 100, 400, 1000):
 for length in (300, 500, 900):
     models[5000].score(x[: length + 1], dt=0.01)
     stage(f"score {length}")
+for length, draws in ((200, 400), (201, 400), (128, 200), (90, 300)):
+    models[5000].functions(np.linspace(-1, 1, length), draws=draws, random_state=0)
+    stage(f"functions {length}")
 models[300].drift(np.linspace(-1, 1, 64))
 models[300].diffusion(np.linspace(-1, 1, 64))
 stage("another model")
@@ -52,7 +57,7 @@ def compiled():
     """Names of the functions compiled in each stage."""
     nothing_kept = os.environ | {CACHE_VARIABLE: "off"}
     process = subprocess.run(
-        [sys.executable, "-c", SCRIPT], env=nothing_kept, capture_output=True, text=True, check=True, timeout=110
+        [sys.executable, "-c", SCRIPT], env=nothing_kept, capture_output=True, text=True, check=True, timeout=600
     )
     return json.loads(process.stdout)
 
@@ -82,6 +87,12 @@ def test_a_band_reuses_the_code_of_the_mean(compiled):
 @pytest.mark.parametrize("length", [500, 900])
 def test_another_score_compiles_nothing(compiled, length):
     assert compiled[f"score {length}"] == []
+
+
+@pytest.mark.parametrize("length", [201, 128, 90])
+def test_other_grids_and_numbers_of_draws_compile_nothing(compiled, length):
+    assert any("_draws" in name for name in compiled["functions 200"])
+    assert compiled[f"functions {length}"] == []
 
 
 def test_another_model_reuses_the_grids_code(compiled):

@@ -9,18 +9,19 @@ from scipy.stats import multivariate_normal
 from tinygp import kernels
 from tinygp.kernels.distance import L2Distance
 
-from onepath.build import Settings, build_graph
-from onepath.completion import (
+from onepath.data.cells import Cells, cells_of
+from onepath.data.transitions import Transitions, Units
+from onepath.graph.default import GraphOptions, build_graph
+from onepath.graph.laws import LAWS
+from onepath.inference.completion import (
     SOLVERS,
     FisherScoring,
     complete,
+    initial_weights,
     objective_of,
-    quadratic_variation_start,
     smoothed_diffusion,
 )
-from onepath.completion.gradient import place_of
-from onepath.features import with_bases
-from onepath.transitions import Transitions, Units, cells_of
+from onepath.inference.completion.gradient import profile_of
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -42,13 +43,10 @@ def problem(data, link="softplus", noise="diagonal"):
     """The objective of given transitions, in their own units, with all starts as points of the features."""
     d = data.x.shape[1]
     kernel = kernels.Matern52(scale=SCALE, distance=L2Distance())
-    settings = Settings(kernel, kernel, noise, link, "euler", LAMBDA)
     units = Units(np.zeros(d), np.ones(d), 1.0)
-    graph = build_graph(settings, data, units)
-    cells = cells_of(data, units, CELLS)
-    parts = (graph.drift, graph.diffusion)
-    bases = tuple(with_bases(part, jnp.asarray(cells.x), jnp.asarray(cells.counts > 0), 0.0, CELLS) for part in parts)
-    return objective_of(eqx.tree_at(lambda graph: (graph.drift, graph.diffusion), graph, bases), cells)
+    graph = build_graph(GraphOptions(kernel, kernel, noise, link, LAMBDA), data, units)
+    cells = Cells(*map(jnp.asarray, cells_of(data, units, CELLS)))
+    return objective_of(graph.with_bases(cells, 0.0, CELLS), cells)
 
 
 def random_weights(objective, seed=1):
@@ -104,7 +102,7 @@ def test_loss_is_half_the_papers(link, seed):
 def test_loss_is_minus_the_log_density_of_every_increment(d, noise, link, copies):
     data = transitions(d, distinct=60, copies=copies)
     objective = problem(data, link, noise)
-    assert set(np.asarray(objective.cells.counts)) == {0.0, float(copies)}
+    assert set(np.asarray(objective.cells.weight)) == {0.0, float(copies)}
     weights = random_weights(objective)
     means, covariances = gaussians(objective, weights, link, noise, data)
     density = sum(map(multivariate_normal.logpdf, data.y, means, covariances))
@@ -136,6 +134,7 @@ def test_gradient_and_hessian_are_limits_of_differences(d, noise, link):
         assert_allclose(hessian @ direction.ravel(), change, rtol=0, atol=1e-7 * np.abs(change).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("d", "noise", "link"), CASES)
 def test_fisher_matrix_is_the_average_hessian_over_increments_of_the_model(d, noise, link):
     """A cell of many draws has the sum of their Hessians; batches of them tell the error of the average."""
@@ -153,7 +152,7 @@ def test_fisher_matrix_is_the_average_hessian_over_increments_of_the_model(d, no
         centred = y - y.mean(axis=1, keepdims=True)
         counts, mean, scatter = (np.zeros_like(part) for part in objective.cells[:1] + objective.cells[2:4])
         counts[:n], mean[:n], scatter[:n] = draws, y.mean(axis=1), np.einsum("nsi,nsj->nij", centred, centred)
-        cells = objective.cells._replace(counts=jnp.asarray(counts), y=jnp.asarray(mean), scatter=jnp.asarray(scatter))
+        cells = objective.cells._replace(weight=jnp.asarray(counts), y=jnp.asarray(mean), scatter=jnp.asarray(scatter))
         averages.append(hessian(eqx.tree_at(lambda o: o.cells, objective, cells)) / draws)
     measured = np.einsum("vi,bij,vj->bv", directions, np.stack(averages), directions)
     expected = np.einsum("vi,ij,vj->v", directions, fisher, directions)
@@ -200,17 +199,17 @@ def test_gradient_descent_sees_the_loss_with_the_drift_at_its_best(d, noise, lin
     """Its slope in the diffusion's weights, the drift following them, against differences."""
     objective = problem(transitions(d, copies=2), link, noise)
     weights, step = random_weights(objective), 1e-4
-    place = eqx.filter_jit(place_of)(objective, jnp.moveaxis(objective.phi[:, :, 0], 1, 0), weights)
-    assert_allclose(place.values, objective.latent(weights)[:, d:, 0].T, atol=1e-12)
+    profile = eqx.filter_jit(profile_of)(objective, jnp.moveaxis(objective.phi[:, :, 0], 1, 0), weights)
+    assert_allclose(profile.values, objective.latent(weights)[:, d:, 0].T, atol=1e-12)
     profiled = eqx.filter_jit(best_drift_and_loss)
     latent, loss = profiled(objective, weights)
-    assert_allclose(objective.latent(place.weights), latent, atol=1e-9)
-    assert float(place.loss) == pytest.approx(float(loss), rel=1e-12)
+    assert_allclose(objective.latent(profile.weights), latent, atol=1e-9)
+    assert float(profile.loss) == pytest.approx(float(loss), rel=1e-12)
     for seed in range(3):
         direction = np.random.default_rng(seed).normal(size=weights.shape)
         direction[:d] = 0.0
         along = [float(profiled(objective, weights + k * step * direction)[1]) for k in (-2, -1, 1, 2)]
-        assert np.sum(np.asarray(place.slope) * direction[d:]) == pytest.approx(difference(along, step), rel=1e-6)
+        assert np.sum(np.asarray(profile.slope) * direction[d:]) == pytest.approx(difference(along, step), rel=1e-6)
 
 
 def test_smoothing_and_start_are_the_papers():
@@ -227,11 +226,12 @@ def test_smoothing_and_start_are_the_papers():
     variation = data.y[:, 0] ** 2 / data.dt
     rough = smooth @ (variation - variation.mean()) + variation.mean()
     expected = smooth @ np.sqrt(np.maximum(rough, 0.01 * variation.mean()))
-    start = objective.latent(quadratic_variation_start(objective, smoothing))[:, :, 0]
+    start = objective.latent(initial_weights(objective, smoothing))[:, :, 0]
     assert_allclose(unit * start[:n, 1], expected, rtol=0, atol=1e-9 * expected.max())
     assert_allclose(start[:, 0], 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_every_solver_ends_where_the_gradient_vanishes(solver):
     objective = problem(transitions(1, copies=20), "softplus")
@@ -242,6 +242,7 @@ def test_every_solver_ends_where_the_gradient_vanishes(solver):
     assert np.max(np.abs(objective.gradient(done.weights))) < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["diagonal", "full"])
 def test_without_the_hessian_the_same_minimum_is_reached(noise):
     objective = problem(transitions(2, copies=5), noise=noise)
@@ -255,6 +256,5 @@ def test_without_the_hessian_the_same_minimum_is_reached(noise):
 
 @pytest.mark.parametrize(("d", "law"), [(1, "euler"), (2, "euler"), (1, "linearised"), (2, "linearised")])
 def test_the_hessian_is_left_out_where_it_is_dear(d, law):
-    settings = Settings(None, None, "diagonal", "softplus", law, None)
-    graph = build_graph(settings, transitions(d), Units(np.zeros(d), np.ones(d), 1.0))
-    assert (FisherScoring().suited(graph).close == 0.0) == (d == 2 and law == "linearised")
+    graph = build_graph(GraphOptions(noise="diagonal"), transitions(d), Units(np.zeros(d), np.ones(d), 1.0))
+    assert (FisherScoring().for_graph(graph.with_law(LAWS[law])).close == 0.0) == (d == 2 and law == "linearised")

@@ -6,8 +6,8 @@ from scipy import integrate, stats
 from tinygp import kernels
 
 from onepath import SDE
-from onepath.consequences import fixed_points, modes, passage_time, potential, stationary_density, zeros
-from onepath.processes import PROCESSES
+from onepath.after.consequences import fixed_points, modes, passage_time, potential, stationary_density, zeros
+from onepath.compare.processes import PROCESSES
 
 CONSTANT = {"drift": kernels.DotProduct() + kernels.Constant(1.0), "diffusion": kernels.Constant(1.0)}
 
@@ -142,7 +142,9 @@ def test_above_one_dimension_there_are_modes():
     assert "period" in str(found)
 
 
-@pytest.mark.parametrize(("change", "message"), [({"level": 90}, "between 0 and 1"), ({"draws": 1}, "two at least")])
+@pytest.mark.parametrize(
+    ("change", "message"), [({"level": 90}, "between 0 and 1"), ({"draws": 1}, "draws=1 cannot be used")]
+)
 def test_wrong_questions_are_refused(well, change, message):
     with pytest.raises(ValueError, match=message):
         well.consequences(**change)

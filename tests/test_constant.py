@@ -1,33 +1,51 @@
 """Whether the noise is the same everywhere: odds against what they must be, and what is done with them."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxtyping import Array, Float
 from scipy.stats import norm
+from tinygp import kernels
+from tinygp.kernels import Kernel
+from tinygp.kernels.distance import L2Distance
 
 from onepath import SDE
-from onepath.cli.fitting import facts_of
-from onepath.fitting import _masses
-from onepath.learning.constant import constant_noise
-from onepath.learning.learn import Learned
-from onepath.learning.optimisers import Found
-from onepath.learning.prior import parameter_prior
-from onepath.processes import PROCESSES
-from onepath.report.words import parameters_in_words
+from onepath.cli.fit import facts_of
+from onepath.compare.processes import PROCESSES
+from onepath.data.trajectory import read_trajectory
+from onepath.data.transitions import transitions_of, units_of
+from onepath.gp.parameters import AMPLITUDE, LENGTH, LEVEL, NOISE, Parameter
+from onepath.graph.default import GraphOptions, build_graph
+from onepath.inference.learning.constant import constant_noise, may_be_constant
+from onepath.inference.learning.learned import LearnedTheta
+from onepath.inference.learning.optimisers import Optimum
+from onepath.inference.learning.prior import parameter_prior
+from onepath.inference.learning.search import learned_mask
+from onepath.inference.posterior.mixture import masses
+from onepath.show.report.words import parameters_in_words
 
-NAMES = (
-    "drift.linear.amplitude",
-    "diffusion.linear.amplitude",
-    "diffusion.matern.amplitude",
-    "diffusion.matern.scale",
-    "level",
-    "noise",
-)
-LEVEL = NAMES.index("level")
+PARAMETERS = [
+    Parameter("drift.linear.amplitude", "drift.linear.amplitude", "drift", "drift.linear", AMPLITUDE, 1.0, (0,)),
+    Parameter("diffusion.linear.amplitude", "", "diffusion", "diffusion.linear", AMPLITUDE, 1.5, (0,)),
+    Parameter("diffusion.matern.amplitude", "", "diffusion", "diffusion.matern", AMPLITUDE, 1.5, (0,)),
+    Parameter("diffusion.matern.scale", "", "diffusion", "diffusion.matern", LENGTH, 0.7, (0, 0)),
+    Parameter("level", "level", "level", "level", LEVEL, 1.0, (0,)),
+    Parameter("noise", "noise", "noise", "noise", NOISE, 1.5, ()),
+]
+SIZE, AT_LEVEL = len(PARAMETERS), 4
+
+
+class Matern(Kernel):
+    amplitude: Float[Array, ""]
+    scale: Float[Array, " d"]
+
+    def evaluate(self, X1, X2):
+        return self.amplitude**2 * jnp.exp(-jnp.sum(jnp.square((X1 - X2) / self.scale)))
 
 
 def judged(evidence_of_data, optima=1):
     """The hypothesis and its probability for a toy -ln p(data | θ), quadratic about its least value, and its slope."""
-    prior = parameter_prior(NAMES, np.full(len(NAMES), -0.3))
+    prior = parameter_prior(PARAMETERS, np.full(SIZE, -0.3))
 
     def evidence(parameters):
         value, slope = evidence_of_data(parameters)
@@ -36,17 +54,17 @@ def judged(evidence_of_data, optima=1):
 
     step = 1e-4
     curvature = np.stack(
-        [(evidence(prior.mean + e)[1] - evidence(prior.mean - e)[1]) / (2 * step) for e in step * np.eye(len(NAMES))]
+        [(evidence(prior.mean + e)[1] - evidence(prior.mean - e)[1]) / (2 * step) for e in step * np.eye(SIZE)]
     )
     best = prior.mean - np.linalg.solve(curvature, evidence(prior.mean)[1])
-    found = Found(best, evidence(best)[0], curvature, 1, "")
-    constant = constant_noise(NAMES, evidence, prior, found)
-    other = Learned(None, prior, found) if optima == 2 else None
-    learned = Learned(None, prior, found, other, constant)
+    found = Optimum(best, evidence(best)[0], curvature, 1, "")
+    constant = constant_noise(PARAMETERS, evidence, prior, found)
+    other = LearnedTheta(None, prior, found) if optima == 2 else None
+    learned = LearnedTheta(None, prior, found, other, constant)
     around, densities = learned.around(18)
-    parameters = np.concatenate([around, constant.parameters[None]])
+    parameters = np.concatenate([around, constant.theta[None]])
     values = np.asarray([evidence_of_data(each)[0] for each in parameters])
-    mass, cautious = _masses(learned, parameters, values, densities)
+    mass, cautious = masses(learned, parameters, values, densities)
     return constant, float(mass[-1]), np.asarray(cautious)
 
 
@@ -62,7 +80,7 @@ def test_odds_stay_what_they_were_where_the_data_say_nothing_of_what_makes_the_n
     assert cautious[-1] == 0
     assert cautious.sum() == pytest.approx(1.0)
     posterior_level = (900.0 * 0.2 - 0.3 / 1.0**2) / (900.0 + 1.0)
-    assert constant.parameters[LEVEL] == pytest.approx(posterior_level, abs=1e-6)
+    assert constant.theta[AT_LEVEL] == pytest.approx(posterior_level, abs=1e-6)
 
 
 @pytest.mark.parametrize("nats", [-3.0, 4.0])
@@ -71,7 +89,7 @@ def test_odds_are_those_of_the_data(nats):
     absent = np.log(1e-3)
 
     def evidence(parameters):
-        return (-nats if np.all(parameters[1:3] == absent) else 0.0), np.zeros(len(NAMES))
+        return (-nats if np.all(parameters[1:3] == absent) else 0.0), np.zeros(SIZE)
 
     assert judged(evidence)[1] == pytest.approx(1 / (1 + np.exp(-nats)), rel=5e-3)
     assert judged(evidence, optima=2)[1] == pytest.approx(1 / (1 + 2 * np.exp(-nats)), rel=5e-3)
@@ -94,10 +112,11 @@ def test_constant_noise_is_told_from_noise_that_is_not(models):
     assert proportional.constant_noise_ < 1e-3
     assert f"σ is the same everywhere with probability {constant.constant_noise_:.0%}" in constant.summary()
     assert "σ is the same everywhere with probability under 1%" in proportional.summary()
-    assert facts_of(constant)["constant_noise"] == constant.constant_noise_
-    assert any("the same everywhere" in sentence for sentence in parameters_in_words(constant))
+    assert facts_of(constant.model_)["constant_noise"] == constant.constant_noise_
+    assert any("the same everywhere" in sentence for sentence in parameters_in_words(constant.model_))
 
 
+@pytest.mark.slow
 def test_the_longer_a_path_of_constant_noise_the_surer(table):
     def median(steps):
         paths = (np.cumsum(np.random.default_rng(seed).standard_normal(steps)) for seed in range(5))
@@ -112,11 +131,11 @@ def test_estimates_use_it_and_bands_and_draws_do_not(models):
     """Means and quantiles of the mixture, by hand."""
     model, _ = models
     x = np.quantile(model.transitions_.x, [0.1, 0.5, 0.9])
-    means, variances = (part[:, :, 1] for part in model._marginals(x))
+    means, variances = (part[:, :, 1] for part in model.model_.marginals(x[:, None]))
     mass, probability = np.asarray(model.posterior_.mass), model.constant_noise_
     around = mass[:-1] / mass[:-1].sum()
     together = (1 - probability) * means[:, :-1] @ around + probability * means[:, -1]
-    np.testing.assert_allclose(model._moments(x)[0][:, 1], together, rtol=1e-9)
+    np.testing.assert_allclose(model.model_._moments(x[:, None])[0][:, 1], together, rtol=1e-9)
 
     unit = model.posterior_.graph.unit[0] * model.units_.scale[0] / np.sqrt(model.units_.time)
     for mean, deviation, *band in zip(means, np.sqrt(variances), *model.diffusion_band(x), strict=True):
@@ -130,18 +149,26 @@ def test_estimates_use_it_and_bands_and_draws_do_not(models):
 
 
 @pytest.mark.parametrize(
-    "names",
+    ("options", "fixed"),
     [
-        [name for name in NAMES if name != "diffusion.matern.scale"],  # fixed by the user
-        [name for name in NAMES if name != "level"],  # likewise, or an identity link
-        ["drift.linear.amplitude", "diffusion.constant.value", "level", "noise"],  # a kernel of the user's
-        [*NAMES, "diffusion.linear.amplitude"],  # more entries than positive ones: correlated noise
+        ({}, ("diffusion.matern.scale",)),
+        ({}, ("level",)),
+        ({"link": "identity"}, ()),
+        ({"diffusion": 2.0 * kernels.Matern52(0.5, distance=L2Distance())}, ()),
+        ({"diffusion": Matern(np.asarray(1.0), np.ones(2))}, ()),  # the user's own, of the same name as ours
+        ({"noise": "full"}, ()),
     ],
+    ids=["a fixed length", "a fixed level", "no level", "a kernel", "a kernel called Matern", "correlated noise"],
 )
-def test_where_it_is_not_asked(names):
-    prior = parameter_prior(tuple(names), np.zeros(len(names)))
-    found = Found(prior.mean, 0.0, np.eye(len(names)), 1, "")
-    assert constant_noise(tuple(names), lambda at: (0.0, np.zeros_like(at)), prior, found) is None
+@pytest.mark.usefixtures("double")
+def test_where_it_is_not_asked(options, fixed):
+    process = PROCESSES["spiral"]
+    transitions = transitions_of(read_trajectory(process.simulate(100, random_state=0)[0], dt=process.dt))
+    units = units_of(transitions, common=False)
+    usual = build_graph(GraphOptions(noise="diagonal"), transitions, units)
+    assert may_be_constant(usual, learned_mask(usual, ("drift", "noise")))
+    graph = build_graph(GraphOptions(**{"noise": "diagonal"} | options), transitions, units)
+    assert not may_be_constant(graph, learned_mask(graph, fixed))
 
 
 def test_nothing_is_said_where_nothing_is_learned():

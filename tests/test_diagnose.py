@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 from scipy import stats
+from tinygp import kernels
 
 from onepath import SDE
-from onepath.diagnose import Diagnosis, diagnosis_of, law_answers, whitened
-from onepath.diagnose.memory import predictions
-from onepath.diagnose.question import Answer, holm
-from onepath.diagnose.residuals import ask_residuals
-from onepath.diagnose.steps import every_second_point, jacobian_radii
-from onepath.processes import PROCESSES
-from onepath.transitions import Transitions
+from onepath.after.diagnose import Diagnosis, diagnosis_of, law_checks, whitened
+from onepath.after.diagnose.check import Check, holm
+from onepath.after.diagnose.memory import predictions
+from onepath.after.diagnose.residuals import ask_residuals
+from onepath.after.diagnose.steps import every_second_point, jacobian_radii
+from onepath.compare.processes import PROCESSES
+from onepath.data.transitions import Transitions
 
 STEPS, DT, RATE = 2000, 0.05, 1.0
 
@@ -38,7 +39,7 @@ def regression(path, dt=DT):
 
 
 def faults(path, dt=DT):
-    return diagnosis_of(law_answers(regression(path, dt), "seconds")).faults
+    return diagnosis_of(law_checks(regression(path, dt), "seconds")).faults
 
 
 def underdamped(rng, steps=STEPS, dt=DT):
@@ -77,6 +78,21 @@ def planted(fault, rng):
     return out
 
 
+@pytest.mark.parametrize("share", [0.2, 1.0, 5.0])
+def test_it_whitens_by_the_law_that_was_fitted(share):
+    """λ is the same in every step, long or short, as in the loss and in the score: V = σ²Δt + λ."""
+    rng = np.random.default_rng(0)
+    t = np.cumsum(rng.choice([0.2, 1.0, 1.0, 5.0], 401))
+    x = np.cumsum(rng.standard_normal(401) * np.sqrt(np.diff(t, prepend=0.0)))
+    constant = {"drift": kernels.Constant(1e-6), "diffusion": kernels.Constant(1.0)}
+    sde = SDE(**constant, learn=None, transition="euler", noise_variance=0.3).fit(x, t=t)
+    _, covariance = sde.model_.increments(x[:5, None], share)
+    sigma = np.mean(sde.diffusion_band(x[:5], level=1e-6), axis=0)
+    np.testing.assert_allclose(covariance[:, 0, 0], sigma**2 * share + 0.3, rtol=1e-6)
+    paths = sde.simulate(0.0, 1, dt=share, paths=20_000, random_state=0, uncertain=False).x[:, 1, 0]
+    assert paths.var() == pytest.approx(sigma[0] ** 2 * share + 0.3 * share, rel=0.05)  # simulated, it grows with time
+
+
 def test_right_models_are_rarely_called_wrong(table):
     alarms = [
         faults(ornstein_uhlenbeck(np.random.default_rng(seed), steps)) for seed in range(60) for steps in (300, 2000)
@@ -99,7 +115,7 @@ def test_planted_faults_are_named_first(fault, table):
 
 def test_a_season_is_told_in_the_unit_of_time():
     residuals = regression(planted("season", np.random.default_rng(0)), DT)
-    season = next(answer for answer in law_answers(residuals, "months") if answer.name == "season")
+    season = next(answer for answer in law_checks(residuals, "months") if answer.name == "season")
     assert season.statistic == pytest.approx(5, rel=0.05)
     assert f"period of {season.statistic:.4g} months" in season.fault
 
@@ -114,7 +130,7 @@ def test_noise_that_depends_on_the_state_is_no_fault():
         return process.drift(at) * dt[:, None], np.square(process.diffusion(at)) * dt[:, None, None]
 
     residuals = whitened(Transitions(x, y, np.full(2000, 0.01)), np.arange(2000), law)
-    found = diagnosis_of(law_answers(residuals, "seconds"))
+    found = diagnosis_of(law_checks(residuals, "seconds"))
     assert found.faults == ()
     assert found.verdict.startswith("The model fits")
 
@@ -142,7 +158,8 @@ def test_predictions_over_several_steps_have_the_closed_forms_spread():
         return (decay - 1) * at, np.full((len(at), 1, 1), 1 - decay**2)
 
     residuals = whitened(Transitions(x, y, np.full(4000, 0.3)), np.arange(4000), law)
-    w, one = predictions(residuals, 4)
+    w, one, weight = predictions(residuals, 4)
+    assert np.all(weight == 1.0)
     begin = np.arange(0, 4000, 4)[: len(w)]
     exact = (path[begin + 4] - decay**4 * path[begin]) / np.sqrt(1 - decay**8)
     np.testing.assert_allclose(w, exact, atol=1e-8)
@@ -163,7 +180,7 @@ def test_nothing_is_compared_across_gaps():
 def test_steps_that_never_follow_each_other_say_nothing_of_memory():
     residuals = regression(ornstein_uhlenbeck(np.random.default_rng(0)))
     apart = residuals._replace(row=2 * np.arange(STEPS))
-    answers = {answer.name: answer for answer in law_answers(apart, "seconds")}
+    answers = {answer.name: answer for answer in law_checks(apart, "seconds")}
     assert answers["markov"].log_p is None
     assert answers["measurement noise"].statistic == answers["hidden velocity"].statistic == 0.0
     assert np.isnan(every_second_point(apart))
@@ -187,7 +204,7 @@ def test_holm_corrects_as_defined():
 
 def test_specific_faults_come_before_vague_ones_and_small_effects_do_not_count():
     def answer(name, log_p, matters=True, specific=True):
-        return Answer(name, 1.0, log_p, matters, f"{name} is fine.", f"{name} is wrong.", specific)
+        return Check(name, 1.0, log_p, matters, f"{name} is fine.", f"{name} is wrong.", specific)
 
     found = diagnosis_of([answer("a", -900.0, specific=False), answer("b", -20.0), answer("c", -50.0, matters=False)])
     assert found.faults == ("b", "a")
@@ -224,4 +241,4 @@ def test_the_drifts_slope_is_that_of_a_line(fits):
     """A linear fit's |f'|: the regression's, near (1 - e^(-dt)) / dt."""
     x = fits[1].trajectory_.x[:, 0]
     slope = stats.linregress(x[:-1], np.diff(x)).slope / 0.5
-    assert jacobian_radii(fits[1]).mean() == pytest.approx(-slope, rel=0.1)
+    assert jacobian_radii(fits[1].model_).mean() == pytest.approx(-slope, rel=0.1)

@@ -11,7 +11,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 import documents  # noqa: E402
 import stiff  # noqa: E402
 
-from onepath.paper.filling import fill  # noqa: E402
+from onepath.compare.paper.filling import fill  # noqa: E402
 
 
 def step_cell(drift, diffusion, **more):

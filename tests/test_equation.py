@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from onepath.equation import Polynomial, fit_polynomial, monomials, with_error, written
+from onepath.after.equation import Polynomial, fit_polynomial, monomials, with_error, written
 
 
 def test_monomials_are_counted():

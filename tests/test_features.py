@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose
 from tinygp import kernels
 from tinygp.kernels import Kernel
 
-from onepath.features import Basis, UnknownFunction, in_one_room, with_bases
-from onepath.kernels import stacked
+from onepath.gp.features import Basis, Unknown, pad_together, with_bases
+from onepath.gp.kernels import stacked
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -24,9 +24,7 @@ def starts(d, seed=0):
 
 
 def function(kernel, d, outputs=1, location=0.0, scale=1.0, amplitude=1.0):
-    return UnknownFunction(
-        stacked(kernel, outputs), jnp.full(outputs, amplitude), jnp.full(d, location), jnp.full(d, scale)
-    )
+    return Unknown(stacked(kernel, outputs), jnp.full(outputs, amplitude), jnp.full(d, location), jnp.full(d, scale))
 
 
 def rank(basis):
@@ -114,17 +112,17 @@ def test_more_padding_in_a_basis_changes_nothing():
     completed = with_bases(function(kernels.Matern52(scale=0.5), 1), u, usable, 1e-4, ROOM)
     basis = completed.bases[0]
     more = Basis(jnp.concatenate([basis.points, basis.points[:7] + 3]), jnp.pad(basis.used, (0, 7)))
-    padded = UnknownFunction(completed.kernel, completed.amplitude, completed.location, completed.scale, (more,))
+    padded = Unknown(completed.kernel, completed.amplitude, completed.location, completed.scale, (more,))
     assert_allclose(padded.features(u)[..., :-7], completed.features(u), rtol=0, atol=1e-10)
     assert np.all(np.asarray(padded.features(u)[..., -7:]) == 0)
 
 
-def test_functions_in_one_room_are_the_same_functions():
+def test_functions_pad_together_are_the_same_functions():
     u, usable = starts(1)
     fine = with_bases(function(kernels.DotProduct() + kernels.Matern52(scale=0.3), 1), u, usable, 1e-4, ROOM)
     coarse = with_bases(function(kernels.DotProduct() + kernels.Matern52(scale=3.0), 1), u, usable, 1e-4, ROOM)
     assert len(coarse.bases[1].used) < len(fine.bases[1].used)
-    same, padded = in_one_room([fine, coarse])
+    same, padded = pad_together([fine, coarse])
     assert [len(basis.used) for basis in padded.bases] == [len(basis.used) for basis in fine.bases]
     for before, after in ((fine, same), (coarse, padded)):
         assert_allclose(gram(after, u), gram(before, u), rtol=0, atol=1e-12 * np.max(gram(before, u)))
@@ -163,7 +161,7 @@ def test_units_and_amplitude_are_those_stated():
 def test_outputs_have_their_own_parameters_and_share_points():
     u, usable = starts(1)
     scales = (0.5, 2.0)
-    both = UnknownFunction(kernels.Matern52(scale=jnp.asarray(scales)), jnp.ones(2), jnp.zeros(1), jnp.ones(1))
+    both = Unknown(kernels.Matern52(scale=jnp.asarray(scales)), jnp.ones(2), jnp.zeros(1), jnp.ones(1))
     phi = np.asarray(with_bases(both, u, usable, 1e-8, ROOM).features(u[:POINTS]))[:, :, 0]
     x = np.asarray(u)[:POINTS]
     for output, scale in enumerate(scales):

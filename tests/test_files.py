@@ -17,8 +17,11 @@ import tinygp
 from tinygp import kernels
 
 import onepath
-from onepath.files import BadTable, Chosen, Damaged, Kept, Unsavable, choose_columns, read_table, write_atomically
-from onepath.files.encoding import decode, encode
+from onepath.io.atomic import write_atomically
+from onepath.io.codec import decode, encode
+from onepath.io.columns import Chosen, choose_columns
+from onepath.io.errors import BadTable, Damaged, Kept, Unsavable
+from onepath.io.tables import read_table
 
 DAYS = pd.date_range("2020-01-01", periods=40, freq="D")
 VALUES = np.round(np.random.default_rng(0).normal(size=40).cumsum(), 6)
@@ -214,7 +217,7 @@ DAMAGE = {
     "foreign": (lambda _: b"GIF89a", "no model file"),
     "truncated": (lambda path: path.read_bytes()[:5000], "cut short or damaged"),
     "one bit": (lambda path: path.read_bytes().replace(b"\x00\x00\x00", b"\x00\x00\x01", 1)[:-1], "damaged"),
-    "newer": (lambda path: forged(path, lambda c: c.replace(b'"version": 1', b'"version": 9')), "newer onepath"),
+    "newer": (lambda path: forged(path, lambda c: c.replace(b'"version": 2', b'"version": 9')), "newer onepath"),
     "class": (
         lambda path: forged(path, lambda c: c.replace(b'"class": "Cubic"', b'"class": "os.system"')),
         "os.system",
@@ -257,8 +260,9 @@ def test_existing_files_are_kept_unless_forced(tmp_path):
 
 KILLED = """
 import os, random, signal, sys, time
+random.seed(0)
 from pathlib import Path
-from onepath.files.writing import write_atomically
+from onepath.io.atomic import write_atomically
 place = Path(sys.argv[1])
 contents = [bytes([letter]) * (3 << 20) for letter in b"ab"]
 write_atomically(place, contents[0])

@@ -8,12 +8,12 @@ from scipy import stats
 from tinygp import kernels
 
 from onepath import SDE
-from onepath.forecast import EXPLODED, walk
-from onepath.increments import MANY, mean_increments
-from onepath.jets import Jet
-from onepath.processes import PROCESSES
-from onepath.scores import crps, interval_coverage
-from onepath.transition import euler
+from onepath.after.forecast import EXPLODED, walk
+from onepath.compare.metrics import crps
+from onepath.compare.processes import PROCESSES
+from onepath.gp.jets import Jet
+from onepath.graph.laws import EULER
+from onepath.inference.posterior.increments import MANY
 
 LINEAR = {"drift": kernels.DotProduct() + kernels.Constant(1.0), "diffusion": kernels.Constant(1.0)}  # quick to compile
 EVERYWHERE = (np.zeros(1), np.full(1, np.inf))
@@ -48,7 +48,7 @@ def end_points(drift, diffusion, start, time, steps, paths=1 << 16, seed=0):
     dt = jnp.asarray(time / steps)
 
     def law(u):
-        return jax.vmap(lambda v: euler(Jet(drift(v)), Jet(jnp.diag(diffusion(v))), dt))(u)
+        return jax.vmap(lambda v: EULER.gaussian(Jet(drift(v)), Jet(jnp.diag(diffusion(v))), dt))(u)
 
     normals = np.random.default_rng(seed).standard_normal((steps, paths, 1))
     begin = np.full((paths, 1), start)
@@ -88,7 +88,7 @@ def test_moments_of_a_square_root_process():
 
 def test_one_step_with_the_mean_is_the_mean_increment(plain):
     start, paths = np.array([0.4]), 4000
-    mean, covariance = mean_increments(plain, start[None], 0.01)
+    mean, covariance = plain.model_.increments(start[None], 0.01)
     moved = plain.simulate(start, 1, paths=paths, random_state=0, uncertain=False).x[:, 1, 0] - start
     within_monte_carlo(moved, mean[0, 0], covariance[0, 0, 0])
     np.testing.assert_allclose(mean[0, 0], plain.drift(start)[0] * 0.01, rtol=1e-6)
@@ -98,7 +98,7 @@ def test_one_step_with_the_mean_is_the_mean_increment(plain):
 
 def test_many_increments_are_those_of_few(plain):
     x = np.random.default_rng(0).uniform(-2.0, 2.0, (MANY + 1, 1))
-    together, apart = (mean_increments(plain, points, 0.01) for points in (x, x[:200]))
+    together, apart = (plain.model_.increments(points, 0.01) for points in (x, x[:200]))
     for many, few in zip(together, apart, strict=True):
         np.testing.assert_allclose(many[:200], few, rtol=1e-5, atol=1e-5 * np.abs(few).max())
 
@@ -148,7 +148,8 @@ def test_forecasts_cover_what_happens(fitted, x, table):
     lower, upper = fan.quantiles([0.05, 0.95])[:, :, 0]
     shares = [float(np.mean((truth[:, k, 0] > lower[k]) & (truth[:, k, 0] < upper[k]))) for k in (1, 10, 100)]
     table(f"a 90 % forecast of a double well covers {shares} of true futures at 1, 10, 100 steps")
-    assert min(shares) > 0.7
+    assert min(shares) > 0.8
+    assert max(shares) < 0.97
 
 
 def test_exploding_paths_are_stopped_marked_and_counted(growing):
@@ -172,7 +173,7 @@ def test_two_dimensions_and_correlated_noise():
     )
     start = np.array([0.5, -0.5])
     moved = model.simulate(start, 1, paths=4000, random_state=0).x[:, 1] - start
-    _, covariance = mean_increments(model, start[None], process.dt)
+    _, covariance = model.model_.increments(start[None], process.dt)
     np.testing.assert_allclose(np.cov(moved.T), covariance[0], atol=0.1 * covariance[0].max())
     each = np.random.default_rng(0).normal(size=(100, 2))
     paths = model.simulate(each, 130, paths=100).x
@@ -214,10 +215,3 @@ def test_crps_of_a_normal_forecast_has_its_closed_form():
     np.testing.assert_allclose(crps(ensemble, truth), exact, atol=0.04)
     small = np.random.default_rng(1).normal(1.0, 2.0, size=(4000, 5, 3))
     np.testing.assert_allclose(np.mean([crps(few, truth) for few in small], axis=0), exact, atol=0.08)
-
-
-def test_interval_coverage_of_a_calibrated_ensemble():
-    rng = np.random.default_rng(0)
-    assert abs(interval_coverage(rng.normal(size=(2000, 5000)), rng.normal(size=5000)) - 0.9) < 0.015
-    with pytest.raises(ValueError, match="are needed"):
-        interval_coverage(np.zeros((5, 3)), np.zeros(4))

@@ -18,7 +18,6 @@ def test_former_files_predict_what_they_did(name):
     at = np.asarray(said["points"])
     for what in ("drift", "diffusion", "drift_band", "diffusion_band"):
         np.testing.assert_allclose(getattr(sde, what)(at), said[what], rtol=1e-12, atol=1e-13, err_msg=what)
-    np.testing.assert_allclose(sde.functions(at, 2, random_state=0)[0], said["functions"], rtol=1e-9, atol=1e-9)
     fan = sde.forecast(5, paths=20, random_state=0).quantiles([0.5])[0, :, 0]
     np.testing.assert_allclose(fan, said["forecast"], rtol=1e-9)
     assert sde.evidence_ == said["evidence"]

@@ -7,8 +7,10 @@ import pytest
 from tinygp import kernels
 
 from onepath import SDE
-from onepath.metrics import relative_error
-from onepath.processes import PROCESSES
+from onepath.compare.metrics import relative_error
+from onepath.compare.processes import PROCESSES
+
+pytestmark = pytest.mark.slow
 
 DT, ROWS, OUTAGES, LOST = 0.005, 40_000, 60, 299  # 299 rows lost make one step of 1.5
 DRIFT = kernels.Matern52(scale=1.0)

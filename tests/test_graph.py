@@ -1,14 +1,28 @@
 """The graph as a picture that a reader of the paper recognises, and as a map from functions to a Gaussian."""
 
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tinygp import kernels
 
 from onepath import SDE
-from onepath.graph import LINKS, diffusion_entries
-from onepath.processes import PROCESSES
+from onepath.compare.processes import PROCESSES
+from onepath.data.cells import Cells, cells_of
+from onepath.data.trajectory import read_trajectory
+from onepath.data.transitions import Units, transitions_of
+from onepath.gp.features import Known
+from onepath.gp.kernels import stacked
+from onepath.graph.default import GraphOptions, build_graph
+from onepath.graph.graph import diffusion_entries
+from onepath.graph.laws import LAWS
+from onepath.graph.links import LINKS
+from onepath.inference.completion import SOLVERS, complete, initial_weights, objective_of
+from onepath.inference.completion.gradient import profile_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -43,3 +57,106 @@ def test_the_unknown_entries_of_the_diffusion():
     assert [part.tolist() for part in diffusion_entries("isotropic", 3)] == [[0], [0]]
     assert [part.tolist() for part in diffusion_entries("diagonal", 2)] == [[0, 1], [0, 1]]
     assert [part.tolist() for part in diffusion_entries("full", 2)] == [[0, 1, 1], [0, 1, 0]]
+
+
+def linear_graph(known=None, law="euler", noise="diagonal", reads=None):
+    """A spiral of linear drift and constant noise, in the data's own units, and some of its coordinates known."""
+    process = PROCESSES["spiral"]
+    transitions = transitions_of(read_trajectory(process.simulate(400, random_state=3)[0], dt=process.dt))
+    units = Units(np.zeros(2), np.ones(2), 1.0)
+    kernel = kernels.DotProduct() + kernels.Constant(1.0)
+    options = GraphOptions(kernel, kernels.Constant(1.0), noise, noise_variance=1e-8)
+    graph = build_graph(options, transitions, units).with_law(LAWS[law])
+    if known is not None:
+        (whole,), ones = graph.drift, jnp.ones(1)
+        own = replace(whole, kernel=stacked(kernel, 1), amplitude=whole.amplitude[1:])
+        if reads is not None:
+            own = replace(own, location=own.location[jnp.array(reads)], scale=own.scale[jnp.array(reads)], reads=reads)
+        first = Known(known, ones, jnp.zeros(2), jnp.ones(2))
+        graph = replace(graph, drift=(first, own))
+    cells = Cells(*map(jnp.asarray, cells_of(transitions, units, 512)))
+    return graph.with_bases(cells, 1e-8, 32), cells
+
+
+def true_drift(x):
+    return jnp.stack([-0.5 * x[0] - 2.0 * x[1]])
+
+
+def completed(graph, cells, solver="fisher"):
+    objective = objective_of(graph, cells)
+    chosen = SOLVERS[solver].for_graph(graph)
+    done = eqx.filter_jit(complete)(objective, chosen, initial_weights(objective))
+    assert done.outcome.startswith("converged")
+    latent = objective.latent(done.weights)[:, :, 0]
+    drift, sigma = jax.vmap(graph.values)(latent, cells.x)
+    return np.asarray(drift), np.asarray(sigma), objective, done
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize(("law", "noise"), [("euler", "diagonal"), ("euler", "full"), ("linearised", "diagonal")])
+def test_a_coordinate_may_be_known(law, noise):
+    """It is what it is, nothing is learned of it, and the other is learned as beside an unknown one."""
+    graph, cells = linear_graph(true_drift, law, noise)
+    drift, _, objective, done = completed(graph, cells)
+    used = np.asarray(cells.used)
+    x = np.asarray(cells.x)[used]
+    np.testing.assert_allclose(drift[used, 0], -0.5 * x[:, 0] - 2.0 * x[:, 1], rtol=1e-12)
+    assert graph.drifts == 1
+    assert graph.unknown_coordinates.tolist() == [1]
+    assert [function for group in graph.groups() for function in group.functions] == list(range(graph.functions))
+    assert done.weights.shape[0] == graph.functions == 1 + len(graph.unit)
+    assert np.max(np.abs(objective.gradient(done.weights))) < 1e-3
+    truth = 2.0 * x[:, 0] - 0.5 * x[:, 1]
+    error = np.linalg.norm(drift[used, 1] - truth) / np.linalg.norm(truth)
+    assert error < 0.3
+    if (law, noise) == ("euler", "diagonal"):
+        # where coordinates do not touch, what is known of one says nothing of the other
+        both, *_ = completed(*linear_graph(None, law, noise))
+        np.testing.assert_allclose(drift[used, 1], both[used, 1], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("double")
+def test_the_papers_solvers_know_what_is_known():
+    graph, cells = linear_graph(true_drift)
+    wanted, *_ = completed(graph, cells)
+    found, *_ = completed(graph, cells, "newton")
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
+    objective = objective_of(graph, cells)
+    weights = objective.no_weights
+    profile = profile_of(objective, jnp.moveaxis(objective.phi[:, :, 0], 1, 0), weights)
+    np.testing.assert_allclose(profile.weights, objective.with_best_drift(weights), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("double")
+def test_derivatives_with_known_coordinates_are_limits_of_differences():
+    graph, cells = linear_graph(lambda x: jnp.stack([jnp.sin(x[0]) * x[1] ** 2]), "linearised")
+    objective = objective_of(graph, cells)
+    rng, step = np.random.default_rng(0), 1e-5
+    weights = jnp.asarray(0.3 * rng.normal(size=objective.no_weights.shape))
+    direction = rng.normal(size=weights.shape)
+    loss = eqx.filter_jit(objective.loss)
+    ends = [float(loss(weights + k * step * direction)) for k in (-2, -1, 1, 2)]
+    difference = (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * step)
+    slope = np.sum(np.asarray(eqx.filter_jit(objective.gradient)(weights)) * direction)
+    assert slope == pytest.approx(difference, rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("law", LAWS)
+def test_a_function_reads_what_it_says(law):
+    """One that reads the second coordinate alone is the same along the first, and has no slope there."""
+    graph, cells = linear_graph(true_drift, law, reads=(1,))
+    drift, _, objective, done = completed(graph, cells)
+    used = np.asarray(cells.used)
+    second = np.asarray(cells.x)[used, 1]
+    order = np.argsort(second)
+    straight = np.polyval(np.polyfit(second, drift[used, 1], 1), second)
+    np.testing.assert_allclose(drift[used, 1][order], straight[order], atol=1e-8)
+    if objective.phi.shape[2] > 1:
+        slopes = np.asarray(objective.latent(done.weights))[used, 0, 1:3]
+        np.testing.assert_allclose(slopes[:, 0], 0.0, atol=1e-12)
+        assert np.all(np.abs(slopes[:, 1]) > 1e-3)

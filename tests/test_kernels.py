@@ -10,22 +10,24 @@ from numpy.testing import assert_allclose
 from tinygp import kernels, transforms
 from tinygp.kernels import Kernel
 
-from onepath.features import UnknownFunction, with_bases
-from onepath.kernels import (
+from onepath.gp.features import Unknown, with_bases
+from onepath.gp.kernels import (
     Cubic,
     Linear,
     Matern,
     check_kernel,
     default_diffusion_kernel,
     default_drift_kernel,
-    learnable,
     output,
-    pack,
-    parameter_names,
     stacked,
     terms,
-    unpack,
 )
+from onepath.gp.parameters import learnable, pack, parameters_of, unpack
+
+
+def parameter_names(tree, mask):
+    return tuple(each.name for each in parameters_of(tree, mask))
+
 
 X = np.random.default_rng(0).uniform(-1.5, 1.5, (24, 1))
 DIFFERENCE = np.abs(X - X.T)
@@ -53,7 +55,7 @@ EXPRESSIONS = st.recursive(
 
 def gram(kernel):
     """φφ' at X, all of X being points of the features."""
-    function = UnknownFunction(stacked(kernel, 1), jnp.ones(1), jnp.zeros(1), jnp.ones(1))
+    function = Unknown(stacked(kernel, 1), jnp.ones(1), jnp.zeros(1), jnp.ones(1))
     phi = np.asarray(with_bases(function, jnp.asarray(X), jnp.ones(24, bool), 0.0, 24).features(jnp.asarray(X)))[
         :, 0, 0
     ]
@@ -127,12 +129,12 @@ EXAMPLES = {
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_parameters_go_to_logarithms_and_back(example, outputs):
     kernel = stacked(EXAMPLES[example](), outputs)
-    which = learnable(kernel)
-    logarithms = pack(kernel, which)
-    shift = jnp.asarray(np.random.default_rng(0).normal(size=logarithms.shape))
-    again = pack(unpack(kernel, which, logarithms + shift), which)
-    assert_allclose(again, logarithms + shift, atol=1e-12)
-    back = unpack(kernel, which, logarithms)
+    mask = learnable(kernel)
+    theta = pack(kernel, mask)
+    shift = jnp.asarray(np.random.default_rng(0).normal(size=theta.shape))
+    again = pack(unpack(kernel, mask, theta + shift), mask)
+    assert_allclose(again, theta + shift, atol=1e-12)
+    back = unpack(kernel, mask, theta)
     assert jax.tree.structure(back) == jax.tree.structure(kernel)
     for before, after in zip(jax.tree.leaves(kernel), jax.tree.leaves(back), strict=True):
         assert_allclose(after, before, rtol=1e-14)
@@ -144,12 +146,12 @@ def test_parameters_go_to_logarithms_and_back(example, outputs):
 def test_each_name_belongs_to_its_own_number(example):
     """Names are unique, and in the order of the vector: change one entry, and the leaf of that name changes."""
     kernel = stacked(EXAMPLES[example](), 2)
-    which = learnable(kernel)
-    names = parameter_names(kernel, which)
-    logarithms = pack(kernel, which)
-    assert len(set(names)) == len(names) == len(logarithms)
+    mask = learnable(kernel)
+    names = parameter_names(kernel, mask)
+    theta = pack(kernel, mask)
+    assert len(set(names)) == len(names) == len(theta)
     for i, name in enumerate(names):
-        changed = unpack(kernel, which, logarithms.at[i].add(1.0))
+        changed = unpack(kernel, mask, theta.at[i].add(1.0))
         before, after = jax.tree.leaves(kernel), jax.tree.leaves(changed)
         fields = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(kernel)]
         touched = [field for field, a, b in zip(fields, before, after, strict=True) if not np.allclose(a, b)]

@@ -9,36 +9,37 @@ from scipy.special import ndtr
 from tinygp import kernels
 
 from onepath import SDE
-from onepath.baselines import mean_pairwise_distance
-from onepath.build import Settings, build_graph
-from onepath.completion import SOLVERS, objective_of
-from onepath.features import with_bases
-from onepath.fitting import APART, _mass
-from onepath.kernels import learnable, pack, parameter_names
-from onepath.learning.crossval import judge_split
-from onepath.learning.evidence import judge_evidence
-from onepath.learning.learn import Learned, learned_parameters, standard_points
-from onepath.learning.optimisers import Found, descend, explore, settle
-from onepath.learning.prior import ParameterPrior
-from onepath.learning.robust import RandomisedLoss, robust_learning
-from onepath.processes import PAPER_TRAJECTORIES, PROCESSES
-from onepath.trajectory import read_trajectory
-from onepath.transitions import Cells, Transitions, cells_of, random_halves, transitions_of, units_of
+from onepath.compare.baselines import mean_pairwise_distance
+from onepath.compare.processes import PAPER_TRAJECTORIES, PROCESSES
+from onepath.data.cells import Cells, cells_of
+from onepath.data.trajectory import read_trajectory
+from onepath.data.transitions import random_halves, transitions_of, units_of
+from onepath.gp.parameters import learnable, pack, parameters_of
+from onepath.graph.default import GraphOptions, build_graph
+from onepath.graph.graph import NOISES
+from onepath.graph.laws import LAWS
+from onepath.graph.links import LINKS
+from onepath.inference.completion import SOLVERS, initial_weights, objective_of
+from onepath.inference.learning.criterion import graph_at
+from onepath.inference.learning.crossval import judge_split
+from onepath.inference.learning.evidence import judge_evidence
+from onepath.inference.learning.learned import LearnedTheta, standard_points
+from onepath.inference.learning.optimisers import Optimum, descend, explore, settle
+from onepath.inference.learning.prior import ParameterPrior
+from onepath.inference.learning.robust import RandomisedLoss, robust_learning
+from onepath.inference.learning.search import learned_mask
+from onepath.inference.posterior.mixture import importance
 
 CELLS = 64
 
 
-def graph_and_transitions(name, noise, law):
+def graph_and_transitions(name, noise, law, link="softplus", points=32):
     process = PROCESSES[name]
     path = process.simulate(120, random_state=3)[0]
     transitions = transitions_of(read_trajectory(path, dt=process.dt))
     units = units_of(transitions, common=False)
-    graph = build_graph(Settings(None, None, noise, "softplus", law, None), transitions, units)
-    cells = cells_on(transitions, units)
-    functions = [
-        with_bases(part, cells.x, cells.counts > 0, 1e-3, 32, apart=APART) for part in (graph.drift, graph.diffusion)
-    ]
-    return eqx.tree_at(lambda g: (g.drift, g.diffusion), graph, tuple(functions)), transitions, units
+    graph = build_graph(GraphOptions(noise=noise, link=link), transitions, units).with_law(LAWS[law])
+    return graph.with_bases(cells_on(transitions, units), 1e-3, points), transitions, units
 
 
 def cells_on(transitions, units):
@@ -56,6 +57,7 @@ def test_the_prior_of_parameters_is_normal_and_has_exponential_tails():
         np.testing.assert_allclose(slope, differences, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize(
     ("name", "noise", "law", "criterion"),
@@ -69,18 +71,18 @@ def test_the_prior_of_parameters_is_normal_and_has_exponential_tails():
 )
 def test_slopes_are_finite_differences(name, noise, law, criterion):
     graph, transitions, units = graph_and_transitions(name, noise, law)
-    which = learnable(graph.parameters)
+    mask = learnable(graph.parameters)
     rng = np.random.default_rng(5)
     first, second = random_halves(len(transitions.dt), rng)
-    halves = [cells_on(Transitions(*(part[i] for part in transitions)), units) for i in (first, second)]
+    halves = [cells_on(transitions.rows(i), units) for i in (first, second)]
     start = objective_of(graph, halves[0]).no_weights
 
     def judged(theta):
         if criterion == "evidence":
-            return judge_evidence(theta, graph, which, halves[0], SOLVERS["fisher"], start)
-        return judge_split(theta, graph, which, *halves, SOLVERS["fisher"], start)
+            return judge_evidence(theta, graph, mask, halves[0], SOLVERS["fisher"], start)
+        return judge_split(theta, graph, mask, *halves, SOLVERS["fisher"], start)
 
-    centre = pack(graph.parameters, which)
+    centre = pack(graph.parameters, mask)
     theta = centre + 0.4 * jnp.asarray(rng.standard_normal(len(centre)))
     slope = np.asarray(judged(theta).slope)
     directions = rng.standard_normal((4, len(theta)))
@@ -90,14 +92,58 @@ def test_slopes_are_finite_differences(name, noise, law, criterion):
         assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(slope @ direction, rel=1e-4, abs=1e-4)
 
 
+def hasty(function, *args):
+    """Compiled without optimisation: it runs once, and compiling is all of its cost."""
+    options = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+    return jax.jit(function).lower(*args).compile(compiler_options=options)(*args)
+
+
+LINE = [("double_well", "diagonal", law, link) for law in LAWS for link in LINKS]
+PLANE = [("spiral", noise, "euler", link) for noise, link in zip(NOISES, LINKS, strict=True)]
+BENT = [("spiral", noise, "linearised", link) for noise, link in zip(NOISES, reversed(LINKS), strict=True)]
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize(
+    ("name", "noise", "law", "link"),
+    [*LINE[:3], *(pytest.param(*case, marks=pytest.mark.slow) for case in (*LINE[3:], *PLANE, *BENT))],
+)
+def test_the_evidence_and_its_slope_are_those_of_automatic_differentiation(name, noise, law, link):
+    """J(ŵ) + ½ ln det F by the plain formula, through it, the Fisher matrix and a Newton step by autodiff."""
+    graph, transitions, units = graph_and_transitions(name, noise, law, link, points=4)
+    mask, rng = learnable(graph.parameters), np.random.default_rng(5)
+    cells = Cells(*map(jnp.asarray, cells_of(transitions.rows(slice(40)), units, 16)))
+    theta = pack(graph.parameters, mask)
+    theta = theta + 0.3 * jnp.asarray(rng.standard_normal(len(theta)))
+    start = hasty(lambda: initial_weights(objective_of(graph, cells)))
+
+    def judged(theta, start):
+        return judge_evidence.__wrapped__(theta, graph, mask, cells, SOLVERS["fisher"], start)
+
+    written = hasty(judged, theta, start)
+    assert written.completion.outcome.startswith("converged")
+
+    def plain(theta, weights):
+        objective = objective_of(graph_at(graph, mask, theta), cells)
+        hessian = jax.lax.stop_gradient(objective.hessian(weights))
+        newton = jnp.linalg.solve(hessian, objective.gradient(weights).ravel()).reshape(weights.shape)
+        weights = weights - (newton - jax.lax.stop_gradient(newton))
+        return objective.loss(weights) + 0.5 * jnp.linalg.slogdet(objective.fisher(weights))[1]
+
+    value, slope = hasty(jax.value_and_grad(plain), theta, written.completion.weights)
+    assert float(written.value) == pytest.approx(float(value), rel=1e-9)
+    np.testing.assert_allclose(written.slope, slope, rtol=0, atol=1e-9 * np.abs(slope).max())
+
+
+@pytest.mark.slow
 @pytest.mark.usefixtures("double")
 def test_a_candidate_is_worth_what_its_completion_is_also_where_the_solver_stopped_early():
     graph, transitions, units = graph_and_transitions("double_well", "diagonal", "euler")
-    which = learnable(graph.parameters)
-    halves = [cells_on(Transitions(*(part[i::2] for part in transitions)), units) for i in (0, 1)]
+    mask = learnable(graph.parameters)
+    halves = [cells_on(transitions.rows(slice(i, None, 2)), units) for i in (0, 1)]
     start = objective_of(graph, halves[0]).no_weights
     hasty = eqx.tree_at(lambda solver: solver.most_steps, SOLVERS["fisher"], 2)
-    judged = judge_split(pack(graph.parameters, which), graph, which, *halves, hasty, start)
+    judged = judge_split(pack(graph.parameters, mask), graph, mask, *halves, hasty, start)
     gradient = objective_of(graph, halves[0]).gradient(judged.completion.weights)
     assert np.max(np.abs(gradient)) > 0.1
     worth = objective_of(graph, halves[1]).misfit(judged.completion.weights)
@@ -110,7 +156,7 @@ def test_parameters_around_the_best_have_the_moments_of_their_normal_distributio
     curvature, best, prior = root @ root.T + np.eye(5), rng.standard_normal(5), ParameterPrior(np.zeros(5), np.ones(5))
 
     def around(curvature, most):
-        points, densities = Learned(None, prior, Found(best, 0.0, curvature, 1, "")).around(most)
+        points, densities = LearnedTheta(None, prior, Optimum(best, 0.0, curvature, 1, "")).around(most)
         moved = points - best
         normal = 0.5 * np.einsum("si,ij,sj->s", moved, curvature, moved) - 0.5 * np.linalg.slogdet(curvature)[1]
         np.testing.assert_allclose(densities, normal, rtol=1e-6)
@@ -128,19 +174,19 @@ def test_parameters_around_the_best_have_the_moments_of_their_normal_distributio
 
 
 def test_another_optimum_as_good_as_the_best_is_averaged_over_too():
-    """Two normal distributions of which one is e² times as probable and, in one direction of two, half as wide."""
+    """Two normal distributions of mask one is e² times as probable and, in one direction of two, half as wide."""
     prior, wide, narrow = ParameterPrior(np.zeros(2), np.full(2, 9.0)), np.eye(2), np.diag([1.0, 4.0])
-    other = Learned(None, prior, Found(np.array([3.0, 0.0]), 0.0, narrow, 1, ""))
-    parameters, densities = Learned(None, prior, Found(np.zeros(2), 0.0, wide, 1, ""), other).around(18)
+    other = LearnedTheta(None, prior, Optimum(np.array([3.0, 0.0]), 0.0, narrow, 1, ""))
+    parameters, densities = LearnedTheta(None, prior, Optimum(np.zeros(2), 0.0, wide, 1, ""), other).around(18)
     values = [
         0.5 * (point - centre) @ curvature @ (point - centre) - height
         for points, centre, curvature, height in (
             (parameters[:4], np.zeros(2), wide, 0.0),
-            (parameters[4:], other.found.parameters, narrow, 2.0),
+            (parameters[4:], other.optimum.theta, narrow, 2.0),
         )
         for point in points
     ]
-    mass, _ = _mass(np.asarray(values), densities)
+    mass, _ = importance(np.asarray(values), densities)
     assert mass[4:].sum() / mass[:4].sum() == pytest.approx(np.exp(2.0) / 2)
 
 
@@ -153,7 +199,7 @@ def rosenbrock(p):
 def test_descent_finds_a_minimum_and_its_curvature():
     bounds = np.array([[-3.0, 3.0], [-3.0, 3.0]])
     found = settle(rosenbrock, descend(rosenbrock, np.array([-1.0, 1.0]), bounds, 300), bounds)
-    np.testing.assert_allclose(found.parameters, [1.0, 1.0], atol=1e-6)
+    np.testing.assert_allclose(found.theta, [1.0, 1.0], atol=1e-6)
     np.testing.assert_allclose(found.curvature, [[802.0, -400.0], [-400.0, 200.0]], rtol=0.01)
     assert found.outcome == "converged"
 
@@ -164,7 +210,7 @@ def test_descent_goes_round_places_where_nothing_can_be_computed():
 
     bounds = np.array([[-5.0, 5.0]])
     found = settle(holed, descend(holed, np.array([0.0]), bounds, 100), bounds)
-    np.testing.assert_allclose(found.parameters, [2.0], atol=1e-5)
+    np.testing.assert_allclose(found.theta, [2.0], atol=1e-5)
 
 
 def test_descent_that_never_computes_anything_says_so():
@@ -203,7 +249,7 @@ def test_the_robust_learning_algorithm_is_generic():
     judge = RandomisedLoss(model, 80, 200, False, np.random.default_rng(9))
     best = min(judge(np.array([t]))[0] for t in np.linspace(-8, 8, 33))
     start = judge(np.array([0.0]))[0]
-    assert judge(found.parameters)[0] < best + 0.2 * (start - best)
+    assert judge(found.theta)[0] < best + 0.2 * (start - best)
 
 
 def test_the_final_of_a_bayesian_optimisation_is_fair_and_not_won_by_luck():
@@ -224,9 +270,9 @@ def test_the_final_of_a_bayesian_optimisation_is_fair_and_not_won_by_luck():
     found = explore(noisy("alone", lambda: 5 * rng.normal()), np.zeros(2), np.ones(2), 48, 0, held)
     assert counts == {"alone": 32, "held": 16}
     assert found.evaluations == 48
-    np.testing.assert_array_equal(found.parameters, 0)
+    np.testing.assert_array_equal(found.theta, 0)
     lucky = explore(noisy("alone", lambda: 5 * rng.normal()), np.zeros(2), np.ones(2), 48, 0)
-    assert np.any(lucky.parameters != 0)
+    assert np.any(lucky.theta != 0)
 
 
 @pytest.mark.parametrize("evaluations", [1, 2, 3, 6, 24, 75])
@@ -269,6 +315,7 @@ def double_well():
     return process, process.simulate(500, random_state=1)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learn", ["evidence", "crossval"])
 def test_learning_beats_the_start_by_its_own_criterion(double_well, learn):
     process, path = double_well
@@ -280,7 +327,8 @@ def test_learning_beats_the_start_by_its_own_criterion(double_well, learn):
     if learn == "evidence":
         assert learned.evidence_ > fixed.evidence_
     rest = process.simulate(2000, random_state=2, start=path[-1])[0]
-    assert learned.score(rest, dt=process.dt) > fixed.score(rest, dt=process.dt) - 0.02
+    # on other paths 0.005 worse to 0.011 better
+    assert learned.score(rest, dt=process.dt) > fixed.score(rest, dt=process.dt) - 0.007
 
 
 def test_what_a_user_fixes_stays(double_well):
@@ -297,17 +345,22 @@ def test_a_name_that_is_no_parameter_is_refused(double_well):
         SDE(fixed=("scale",)).fit(path, dt=process.dt)
 
 
+@pytest.mark.slow
 def test_given_kernels_are_learned_in_the_datas_units(double_well):
-    """A start that is off by a factor of 30 still ends at a smooth drift; every weight of the sum is learned."""
-    process, path = double_well
-    kernel = 1.0 * kernels.Matern52(scale=30.0) + 1.0 * kernels.DotProduct()
-    sde = SDE(drift=kernel, transition="euler").fit(path, dt=process.dt)
+    """A start that is off by a factor of ten ends near the truth; every weight of the sum is learned."""
+    process, _ = double_well
+    kernel = 1.0 * kernels.Matern52(scale=10.0) + 1.0 * kernels.DotProduct()
+    path = process.simulate(10_000, dt=0.05, random_state=1)[0]
+    sde = SDE(drift=kernel, transition="euler").fit(path, dt=0.05)
     names = [name for name in sde.parameters_ if name.startswith("drift")]
     assert names == ["drift.constant.value", "drift.matern52.scale", "drift.constant_2.value"]
-    assert 0.05 < sde.parameters_["drift.matern52.scale"] < 30.0
     assert sde.learning_.outcome == "converged"
+    assert 0.5 < sde.parameters_["drift.matern52.scale"] < 6.0  # the cubic's own length is about one
+    at = np.linspace(-1.3, 1.3, 50)
+    assert np.linalg.norm(sde.drift(at) - (at - at**3)) < 0.4 * np.linalg.norm(at - at**3)
 
 
+@pytest.mark.slow
 def test_relevance_is_learned_for_each_dimension():
     """The drift of the second coordinate does not depend on the first: its length scale there grows longer."""
     rng = np.random.default_rng(4)
@@ -321,14 +374,15 @@ def test_relevance_is_learned_for_each_dimension():
 
 
 @pytest.mark.usefixtures("double")
-def test_which_leaves_are_learned():
+def test_mask_leaves_are_learned():
     graph, *_ = graph_and_transitions("double_well", "diagonal", "euler")
-    everything = learned_parameters(graph, ())
+    everything = learned_mask(graph, ())
     assert everything == learnable(graph.parameters)
-    names = parameter_names(graph.parameters, learned_parameters(graph, ("drift", "level")))
+    names = tuple(each.name for each in parameters_of(graph.parameters, learned_mask(graph, ("drift", "level"))))
     assert names == ("diffusion.linear.amplitude", "diffusion.matern.amplitude", "diffusion.matern.scale", "noise")
 
 
+@pytest.mark.slow
 def test_bayesian_optimisation_improves_the_cross_validation_loss_and_repeats_itself():
     """The paper's way on one of its records; all six, with K = 75, are in benchmarks/six.py."""
     case = PAPER_TRAJECTORIES["exponential-2"]

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from onepath import SDE
-from onepath.linalg import (
+from onepath.numerics.linalg import (
     backward_solve,
     cholesky,
     forward_solve,
@@ -19,7 +19,7 @@ from onepath.linalg import (
     solve,
     square_root,
 )
-from onepath.runtime import engine
+from onepath.numerics.precision import in_double
 
 
 def positive_definite(size, seed, smallest=0.1):
@@ -119,7 +119,7 @@ def test_pivots_stop_where_there_is_no_more_room():
 
 
 def test_double_precision_stays_inside():
-    @engine
+    @in_double
     def inside():
         return jnp.ones(1).dtype
 

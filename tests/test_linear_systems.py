@@ -5,7 +5,9 @@ import pytest
 from tinygp import kernels
 
 from onepath import SDE
-from onepath.processes import PROCESSES
+from onepath.compare.processes import PROCESSES
+
+pytestmark = pytest.mark.slow
 
 SEEDS, STEPS = 20, 5000
 BROAD = 100.0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from onepath.metrics import coverage, delta_diffusion, delta_drift, loss, lower_factor, relative_error
+from onepath.compare.metrics import coverage, crps, delta_diffusion, delta_drift, loss, lower_factor, relative_error
 
 POINTS = 7
 
@@ -101,3 +101,18 @@ def test_a_forgotten_dimension_is_refused():
         relative_error(np.zeros(4), y)
     with pytest.raises(ValueError, match="upper has shape"):
         coverage(y, np.zeros(4), y)
+
+
+def test_crps_of_few_paths_by_hand():
+    """|X - y| is 1, 0 and 3; pairs of paths are 1, 3 and 4 apart."""
+    score = crps(np.array([[0.0], [1.0], [4.0]]), np.array([1.0]))
+    np.testing.assert_allclose(score, [4 / 3 - (8 / 3) / 2], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("ensemble", "message"),
+    [(np.zeros((5, 3)), "are needed"), (np.zeros((1, 4)), "two paths"), (np.full((5, 4), np.nan), "finite numbers")],
+)
+def test_ensembles_that_cannot_be_scored_are_refused(ensemble, message):
+    with pytest.raises(ValueError, match=message):
+        crps(ensemble, np.zeros(4))

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,38 +14,42 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import onepath
-from onepath.paper.cases import AS_DESCRIBED, AS_PRINTED, STEPS, Case, level
-from onepath.paper.cells import Journal, row_of
-from onepath.paper.command import compute, paper
-from onepath.paper.figures import data_figure, prediction_figure, predictions_of
-from onepath.paper.page import fill
-from onepath.paper.plan import NAMES, TABLES, cell, plan, step_cell
-from onepath.paper.population import population_tables
-from onepath.paper.printed import PRINTED, PRINTED_BY_STEP
-from onepath.paper.step_figures import step_figure
-from onepath.paper.tables import mark, markdown, process_table, step_table
+from onepath.compare.paper.cases import AS_DESCRIBED, AS_PRINTED, STEPS, Case, level
+from onepath.compare.paper.command import compute, paper
+from onepath.compare.paper.figures import data_figure, prediction_figure, predictions_of
+from onepath.compare.paper.page import fill
+from onepath.compare.paper.plan import NAMES, TABLES, plan, run_of, step_run
+from onepath.compare.paper.population import population_tables
+from onepath.compare.paper.printed import PRINTED, PRINTED_BY_STEP
+from onepath.compare.paper.runs import Journal, row_of
+from onepath.compare.paper.step_figures import step_figure
+from onepath.compare.paper.tables import mark, markdown, process_table, step_table
 
 DOCS = Path(__file__).parents[1] / "docs"
 QUIET = Console(quiet=True)
 BENCHMARKS = plan(list(TABLES), ["benchmark"])
+KEPT = 2
+"""Runs that are finished when the process is killed."""
+
+KILLED_IN_MID_RUN = f"""
+import os, signal, sys
+from pathlib import Path
+from onepath.compare.paper import runs
+from onepath.compare.paper.command import paper
+
+compute, begun = runs.Run.compute, []
+
+def compute_or_die(run):
+    begun.append(run)
+    return compute(run) if len(begun) <= {KEPT} else os.kill(os.getpid(), signal.SIGKILL)
+
+runs.Run.compute = compute_or_die
+paper({[*TABLES]}, method="benchmark", output=Path(sys.argv[1]))
+"""
 
 
 def lines(path):
-    return path.read_bytes().splitlines(keepends=True) if path.exists() else []
-
-
-def killed_in_mid_run(folder):
-    """Start the command in another process, and kill it without warning after two cells."""
-    command = [sys.executable, "-m", "onepath.paper", *TABLES, "--method", "benchmark", "-o", str(folder)]
-    environment = os.environ | {"PYTHONPATH": str(Path(onepath.__file__).parents[1])}
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        until = time.monotonic() + 60
-        while len(lines(folder / "cells.jsonl")) < 2 and time.monotonic() < until:
-            time.sleep(0.02)
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+    return path.read_bytes().splitlines(keepends=True)
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +57,10 @@ def interrupted(tmp_path_factory):
     """A journal of the benchmark that was killed, torn in its last line, and finished: before and after."""
     folder = tmp_path_factory.mktemp("paper")
     path = folder / "cells.jsonl"
-    killed_in_mid_run(folder)
-    before = [line for line in lines(path) if line.endswith(b"\n")]
+    environment = os.environ | {"PYTHONPATH": str(Path(onepath.__file__).parents[1])}
+    ended = subprocess.run([sys.executable, "-c", KILLED_IN_MID_RUN, folder], env=environment, capture_output=True)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
+    before = lines(path)
     with path.open("ab") as file:
         file.write(before[0][:40])
     journal = Journal(path)
@@ -63,45 +68,45 @@ def interrupted(tmp_path_factory):
     return before, path, journal
 
 
-def test_a_killed_run_goes_on_without_losing_or_repeating_a_cell(interrupted):
+def test_a_killed_command_goes_on_without_losing_or_repeating_a_run(interrupted):
     before, path, _ = interrupted
     after = lines(path)
-    assert 2 <= len(before) < len(BENCHMARKS)
-    assert after[: len(before)] == before
+    assert len(before) == KEPT
+    assert after[:KEPT] == before
     keys = [json.loads(line)["key"] for line in after]
     assert sorted(keys) == sorted(one.key for one in BENCHMARKS)
 
 
-def test_nothing_is_left_to_do_in_a_finished_run(interrupted, monkeypatch):
+def test_nothing_is_left_to_do_once_all_runs_are_finished(interrupted, monkeypatch):
     _, path, _ = interrupted
     before = path.read_bytes()
-    monkeypatch.setattr("onepath.paper.cells.Cell.compute", lambda _: pytest.fail("computed again"))
+    monkeypatch.setattr("onepath.compare.paper.runs.Run.compute", lambda _: pytest.fail("computed again"))
     compute(BENCHMARKS, Journal(path), QUIET)
     assert path.read_bytes() == before
 
 
-def test_a_cell_is_computed_again_when_its_settings_have_changed(interrupted, monkeypatch):
+def test_a_run_is_computed_again_when_its_settings_have_changed(interrupted, monkeypatch):
     _, _, journal = interrupted
     assert all(journal.finished(one) for one in BENCHMARKS)
-    monkeypatch.setattr("onepath.paper.cells.settings_of", lambda _: {"white_noise": 1.0})
+    monkeypatch.setattr("onepath.compare.paper.runs.settings_of", lambda _: {"white_noise": 1.0})
     assert not any(journal.finished(one) for one in BENCHMARKS)
 
 
-def test_forgotten_cells_are_gone_and_no_others(interrupted, tmp_path):
+def test_forgotten_runs_are_gone_and_no_others(interrupted, tmp_path):
     path = tmp_path / "cells.jsonl"
     path.write_bytes(interrupted[1].read_bytes())
     journal = Journal(path)
     journal.forget(BENCHMARKS[1:3])
     for one in (journal, Journal(path)):
-        assert [cell for cell in BENCHMARKS if not one.finished(cell)] == BENCHMARKS[1:3]
+        assert [run for run in BENCHMARKS if not one.finished(run)] == BENCHMARKS[1:3]
     with journal.writing() as writer:
         writer.keep(interrupted[2].get(BENCHMARKS[1]))
     assert Journal(path).finished(BENCHMARKS[1])
 
 
-def test_two_runs_cannot_write_one_journal(tmp_path):
+def test_two_processes_cannot_write_one_journal(tmp_path):
     path = tmp_path / "cells.jsonl"
-    with Journal(path).writing(), pytest.raises(BlockingIOError, match="Another run"), Journal(path).writing():
+    with Journal(path).writing(), pytest.raises(BlockingIOError, match="Another process"), Journal(path).writing():
         pass
 
 
@@ -112,8 +117,10 @@ def test_benchmark_rows_are_those_of_the_paper(interrupted, one):
     np.testing.assert_allclose(np.round(row, 3), printed, rtol=0, atol=0.001 + 1e-9)
 
 
-MATCHED = [cell(case, "matern", "non-learned") for case in ("exponential-1", "exponential-2", "trigonometric-1", "ou")]
-BY_STEP = [step_cell("exponential-2", "non-learned", AS_PRINTED, k) for k in (2, 3, 4, 6)]
+MATCHED = [
+    run_of(case, "matern", "non-learned") for case in ("exponential-1", "exponential-2", "trigonometric-1", "ou")
+]
+BY_STEP = [step_run("exponential-2", "non-learned", AS_PRINTED, k) for k in (2, 3, 4, 6)]
 AS_IT_SHOULD_BE = {2: (-1.570, 0.358, 0.092), 3: (-1.382, 0.335, 0.084), 6: (-1.096, 0.281, 0.182)}
 """Rows of true k-step increments, found independently of this package by minimising the profiled loss."""
 
@@ -121,7 +128,7 @@ AS_IT_SHOULD_BE = {2: (-1.570, 0.358, 0.092), 3: (-1.382, 0.335, 0.084), 6: (-1.
 @pytest.fixture(scope="module")
 def not_learned(tmp_path_factory):
     journal = Journal(tmp_path_factory.mktemp("paper") / "cells.jsonl")
-    described = [step_cell("exponential-2", "non-learned", AS_DESCRIBED, k) for k in AS_IT_SHOULD_BE]
+    described = [step_run("exponential-2", "non-learned", AS_DESCRIBED, k) for k in AS_IT_SHOULD_BE]
     compute([*MATCHED, *BY_STEP, *described], journal, QUIET)
     return journal
 
@@ -140,7 +147,7 @@ def test_one_step_increments_give_the_printed_errors_of_the_volatility(not_learn
 
 @pytest.mark.parametrize("k", AS_IT_SHOULD_BE)
 def test_increments_of_k_steps_give_the_table_as_it_should_have_been(not_learned, k):
-    row = row_of(not_learned.get(step_cell("exponential-2", "non-learned", AS_DESCRIBED, k)))
+    row = row_of(not_learned.get(step_run("exponential-2", "non-learned", AS_DESCRIBED, k)))
     np.testing.assert_allclose(row, AS_IT_SHOULD_BE[k], atol=0.006)
 
 
@@ -185,7 +192,7 @@ def test_population_tables_are_medians_over_seeds(tmp_path):
     journal = Journal(tmp_path / "population.jsonl")
     values = [3.0, 1.0, 2.0, 100.0, 0.0]
     for seed, value in enumerate(values, start=1):
-        one = cell("gbm", "matern", "default", seed)
+        one = run_of("gbm", "matern", "default", seed)
         journal.records[one.key] = {"loss": -value, "true_loss": -value - 1, "drift": value, "diffusion": 2 * value}
     table = population_tables(["gbm"], journal, ["default"], range(1, 6))[1]
     assert table.rows[0][:2] == ("default", "5")
@@ -221,10 +228,19 @@ def test_kept_results_are_of_the_present_settings():
     assert all(journal.finished(one) for one in plan(list(TABLES), ["learned", "learned-newton"]))
 
 
+def test_kept_results_are_what_comes_out_now(interrupted, not_learned):
+    kept = Journal(DOCS / "paper" / "cells.jsonl")
+    for run in (*BENCHMARKS, *MATCHED, *BY_STEP):
+        record = interrupted[2].get(run) or not_learned.get(run)
+        np.testing.assert_allclose(row_of(record), row_of(kept.get(run)), rtol=0.01)
+
+
 @pytest.mark.parametrize(("trajectory", "most"), [("exponential-2", 0.25), ("trigonometric-1", 0.12)])
 def test_the_volatility_is_found_from_every_tenth_point_where_the_paper_prints_seven_tenths(trajectory, most):
-    kept = row_of(Journal(DOCS / "paper" / "cells.jsonl").get(step_cell(trajectory, "default", AS_DESCRIBED, 10)))
-    assert kept.diffusion <= most
+    run = step_run(trajectory, "default", AS_DESCRIBED, 10)
+    row = row_of(run.compute())
+    assert row.diffusion <= most
+    np.testing.assert_allclose(row, row_of(Journal(DOCS / "paper" / "cells.jsonl").get(run)), rtol=0.01)
     assert PRINTED_BY_STEP[trajectory, "learned"][9].diffusion > 0.69
 
 

@@ -23,7 +23,7 @@ from board import rounds  # noqa: E402
 from contract import Answer, Observed, Refused  # noqa: E402
 from problems import PROBLEMS, Problem  # noqa: E402
 
-from onepath.processes import PROCESSES  # noqa: E402
+from onepath.compare.processes import PROCESSES  # noqa: E402
 
 
 def record(x, t=None, dt=None):

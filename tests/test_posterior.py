@@ -11,7 +11,7 @@ from scipy.stats import norm
 from tinygp import kernels
 
 from onepath import SDE
-from onepath.processes import PROCESSES
+from onepath.compare.processes import PROCESSES
 
 LAMBDA, STEPS, CELLS = 1e-4, 80, 128
 
@@ -98,7 +98,8 @@ def drawn_covariance(model, at):
         u = jnp.asarray((at[:, None] - model.units_.location) / model.units_.scale)
         normals, untouched = map(jnp.asarray, np.split(numbers, [functions * p], axis=1))
         compiled = eqx.filter_jit(lambda posterior, *numbers: posterior.draws(*numbers))
-        draws = compiled(posterior, u, jnp.zeros(len(numbers), int), normals, untouched.reshape(-1, functions, n))
+        chosen, usable = jnp.zeros(len(numbers), int), jnp.ones(n, bool)
+        draws = compiled(posterior, u, chosen, normals, untouched.reshape(-1, functions, n), usable)
         root = np.asarray(draws[1:] - draws[0])[:, :, 0] * model.units_.scale / model.units_.time
     return root.T @ root
 

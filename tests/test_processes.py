@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import solve_continuous_lyapunov
 
-from onepath.processes import PAPER_TRAJECTORIES, PROCESSES
+from onepath.compare.processes import PAPER_TRAJECTORIES, PROCESSES
 
 # X[1], X[2], X[N], X[2N]
 PAPER_POINTS = {

@@ -1,43 +1,51 @@
 """The report: whole, self-contained, without fault in a browser; and the figures behind it."""
 
-import copy
 import re
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
-from types import SimpleNamespace
 
+import jax
+import jax.numpy as jnp
 import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from onepath.findings import expansion_point
-from onepath.plots import draw, figures_of
-from onepath.report import report_page
-from onepath.report.words import caution
+from onepath.after.diagnose import CheckResult, Diagnosis, diagnose
+from onepath.after.equation import expansion_point
+from onepath.after.forecast import Paths
+from onepath.compare.processes import PROCESSES
+from onepath.show.about import About
+from onepath.show.plots import FIGURES, draw, figures_of
+from onepath.show.plots.curves import fan_of
+from onepath.show.report import report_page
+from onepath.show.sentences import caution
 
 matplotlib.use("Agg")
 
-ABOUT = {"source": "<b>odd & name</b>.csv", "command": "onepath fit 'a b.csv'", "notes": ["time from 't'"]}
+ABOUT = About("<b>odd & name</b>.csv", "onepath fit 'a b.csv'", ("time from 't'",))
 VOID = {"meta", "br", "img", "use", "path", "rect"}
 
 
-def stand_in(sde):
-    """The same model with a forecast and a diagnosis of known content."""
-    sde, d = copy.copy(sde), sde.n_features_in_
-    t = sde.trajectory_.t[-1] + np.arange(21.0)
-    x = np.random.default_rng(0).standard_normal((50, 21, d)).cumsum(axis=1)
-    fan = SimpleNamespace(t=t, x=x, quantiles=lambda levels: np.quantile(x, levels, axis=0))
-    asked = [("Markov?", "the past matters", 12.3, 0.001, True), ("Gaussian?", "yes", None, None, False)]
-    questions = [SimpleNamespace(name=n, verdict=v, statistic=s, p_value=p, flagged=f) for n, v, s, p, f in asked]
-    sde.forecast = lambda steps, paths, random_state: fan  # noqa: ARG005
-    sde.diagnose = lambda: SimpleNamespace(verdict="Doubtful: <memory>", questions=questions)
-    return sde
+def stand_in(model):
+    """The same model with a forecast and a diagnosis of known content, in the place where answers are kept."""
+    x = np.random.default_rng(0).standard_normal((50, 21, model.dimension)).cumsum(axis=1)
+    fan = Paths(model.trajectory.t[-1] + np.arange(21.0), x, np.zeros(50), np.zeros(50, bool))
+    asked = [("Markov?", "the past matters", 12.3, 0.001, True), ("Gaussian?", "yes", np.nan, np.nan, False)]
+    diagnosis = Diagnosis("Doubtful: <memory>", [CheckResult(*each) for each in asked], ("Markov?",))
+    answers = {
+        f"{each.__module__}.{each.__qualname__}()": said for each, said in ((fan_of, fan), (diagnose, diagnosis))
+    }
+    model = replace(model)
+    model.answers.update(answers)
+    return model
 
 
 @pytest.fixture(scope="module")
 def pages(line, plane):
-    return {"line": report_page(stand_in(line), **ABOUT), "plane": report_page(stand_in(plane), **ABOUT)}
+    models = {"line": line.model_, "plane": plane.model_}
+    return {name: report_page(stand_in(model), about=ABOUT) for name, model in models.items()}
 
 
 class Reader(HTMLParser):
@@ -111,28 +119,65 @@ def test_the_page_says_what_it_must(pages, request, which):
 
 
 def test_every_figure_by_itself_and_none_that_a_model_lacks(line, plane):
-    for sde in (stand_in(line), stand_in(plane)):
-        for name in figures_of(sde):
+    for model in (stand_in(line.model_), stand_in(plane.model_)):
+        for name in figures_of(model):
             figure = Figure(layout="constrained")
-            draw(sde, name, figure)
+            draw(model, name, figure)
             assert figure.axes
-            assert all(axes.get_xlabel() or axes.get_ylabel() or axes.get_label() for axes in figure.axes)
+            for axes in figure.axes:
+                assert axes.get_xlabel() or axes.get_ylabel() or axes.get_label() == "<colorbar>"
+                assert axes.has_data() or axes.get_label() == "<colorbar>"
     with pytest.raises(ValueError, match="has no figure 'field'"):
-        draw(line, "field", Figure())
+        draw(line.model_, "field", Figure())
 
 
-def test_plot_gives_the_overview(line):
+def drawn_lines(model, name, truth=None):
+    """Every labelled line of a figure: (x, y)."""
+    figure = Figure()
+    draw(model, name, figure, truth)
+    return {one.get_label(): one.get_xydata().T for axes in figure.axes for one in axes.lines}
+
+
+def test_curves_show_the_numbers_of_the_model_and_the_truth(line):
+    process = PROCESSES["double_well_multiplicative"]
+    for name, method, true in (
+        ("drift", line.drift, lambda x: process.drift(x[:, None])[:, 0]),
+        ("diffusion", line.diffusion, lambda x: process.diffusion(x[:, None])[:, 0, 0]),
+    ):
+        found = drawn_lines(line.model_, name, process)
+        for label, values in (("learned", method), ("truth", true)):
+            x, y = found[label]
+            np.testing.assert_allclose(y, values(x), rtol=1e-9)
+    assert "truth" not in drawn_lines(line.model_, "drift")
+    assert all(FIGURES[name].shows_truth for name in ("potential", "density", "field"))
+
+
+def test_plot_gives_the_overview_with_every_figure(line):
     import matplotlib.pyplot as plt
 
     figure = line.plot()
-    assert len(figure.subfigs) >= 3
+    titles = {axes.get_title(loc="left") for axes in figure.axes}
+    assert {"Trajectory", "Drift", "Diffusion", "Stationary density", "Forecast"} <= titles
     plt.close(figure)
 
 
+def test_typos_are_refused(line, tmp_path):
+    with pytest.raises(TypeError, match="titel"):
+        line.report(tmp_path / "r.html", titel="x")
+    with pytest.raises(TypeError, match="trueth"):
+        line.plot("drift", trueth=None)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_large_share_of_noise_outside_the_diffusion_is_told(line):
-    assert caution(line) is None
-    noisy = copy.copy(line)
-    noisy.noise_ = 0.5 * np.mean(np.square(line.transitions_.y), axis=0)
+    model = line.model_
+    assert caution(model) is None
+    graph = model.graph
+    wanted = 0.5 * np.mean(np.square(model.transitions.y), axis=0)
+    share = wanted / np.asarray(graph.noise_unit) / np.square(model.units.scale)
+    with jax.enable_x64(True):
+        graph = replace(jax.tree.map(jnp.asarray, graph), noise=jnp.asarray(share[0]))
+        noisy = replace(model, posterior=replace(jax.tree.map(jnp.asarray, model.posterior), graph=graph))
     assert "50% of the mean square" in caution(noisy)
 
 

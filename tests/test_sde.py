@@ -2,15 +2,17 @@
 
 import subprocess
 import sys
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 from tinygp import kernels
 
 from onepath import SDE
-from onepath.metrics import coverage
-from onepath.processes import PROCESSES
+from onepath.compare.metrics import coverage
+from onepath.compare.processes import PROCESSES
 
 NAMES = {1: "double_well", 2: "spiral", 3: "linear_3d"}
 NOISES = ["diagonal", "isotropic", "full"]
@@ -40,6 +42,7 @@ def same(one, other, rtol=1e-6, grid=GRID):
         np.testing.assert_allclose(getattr(one, method)(grid), wanted, rtol=0, atol=atol, err_msg=method)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_shapes_and_structure(d, noise):
@@ -100,6 +103,8 @@ def test_points_in_one_dimension_have_three_forms(fitted):
         ("learn", "luck", ValueError, "learn='luck' is not known"),
         ("noise_variance", -1.0, ValueError, "noise_variance=-1.0 cannot be used"),
         ("smoothing", np.nan, ValueError, "smoothing=nan cannot be used"),
+        ("smoothing", None, ValueError, "smoothing=None cannot be used"),
+        ("smoothing", "a", ValueError, "smoothing='a' cannot be used"),
         ("tolerance", "small", ValueError, "tolerance='small' cannot be used"),
         ("cells", 3, ValueError, "cells=3 cannot be used"),
         ("cells", 64.0, ValueError, "cells=64.0 cannot be used"),
@@ -174,6 +179,7 @@ def test_a_constant_drift_is_the_mean_slope(x):
     assert broad.diffusion([0.0])[0] == pytest.approx(increments.std() / 0.1, rel=1e-2)
 
 
+@pytest.mark.slow
 def test_permuted_dimensions_permute_the_answer():
     x = record(2)
     grid = x[::10]
@@ -183,6 +189,7 @@ def test_permuted_dimensions_permute_the_answer():
     np.testing.assert_allclose(there.diffusion(grid[:, ::-1])[:, ::-1, ::-1], here.diffusion(grid), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_bands_cover_the_truth_as_often_as_they_say(table):
     """Given a drift prior of the right size; averaged over records and points."""
     process, level = PROCESSES["double_well"], 0.9
@@ -195,8 +202,9 @@ def test_bands_cover_the_truth_as_often_as_they_say(table):
         shares.append([coverage(*band, truth) for band, truth in zip(bands, truths, strict=True)])
     drift, diffusion = np.mean(shares, axis=0)
     table(f"coverage of 90 % bands: drift {drift:.0%}, diffusion {diffusion:.0%}")
-    assert 0.7 <= drift <= 1.0
-    assert 0.7 <= diffusion <= 1.0
+    # ten records, whose shares vary by about a tenth each
+    assert 0.82 <= drift <= 0.98
+    assert 0.82 <= diffusion <= 0.98
 
 
 def test_functions_are_drawn_from_the_bands(fitted):
@@ -220,7 +228,8 @@ def test_score_is_near_the_truths_own(fitted):
     """Entropy of an increment N(0, σ² Δt) with σ = 0.5, for a record of the same process."""
     fresh = PROCESSES["double_well"].simulate(2000, dt=0.01, substeps=1, random_state=9)[0]
     ideal = -0.5 * np.log(2 * np.pi * np.e * 0.25 * 0.01)
-    assert fitted.score(fresh, dt=0.01) == pytest.approx(ideal, abs=0.15)
+    # four other records: 0.002 to 0.009 below
+    assert -0.02 < fitted.score(fresh, dt=0.01) - ideal < 0.02
 
 
 def test_summary_says_what_was_seen_and_learned(x):
@@ -247,6 +256,45 @@ def test_fitting_is_silent(x, capfd):
     """Warnings are errors in this suite."""
     SDE(learn=None, transition="euler").fit(x, dt=0.01).score(x, dt=0.01)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was(x):
+    wrong = SDE(fixed=("typo",))
+    with pytest.raises(ValueError, match="fixed names 'typo'"):
+        wrong.fit(x, dt=0.01)
+    with pytest.raises(NotFittedError, match="not fitted"):
+        wrong.drift([0.0])
+    assert not [name for name in vars(wrong) if name.endswith("_")]
+    model = SDE(learn=None, transition="euler").fit(x, dt=0.01)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="fixed names 'typo'"):
+        model.set_params(fixed=("typo",)).fit(2 * x, dt=0.01)
+    model.set_params(fixed=())
+    assert vars(model) == before
+    same(model, SDE(learn=None, transition="euler").fit(x, dt=0.01))
+
+
+def test_answers_are_computed_once_and_not_handed_on(fitted):
+    assert fitted.diagnose() is fitted.diagnose()
+    assert fitted.consequences() is fitted.consequences()
+    assert fitted.consequences(level=0.5) is not fitted.consequences()
+    assert fitted.consequences(random_state=None) is not fitted.consequences(random_state=None)
+    assert replace(fitted.model_).answers == {}
+    with pytest.raises(FrozenInstanceError):
+        fitted.model_.loss = 0.0
+
+
+def test_inside_a_model_shapes_do_not_depend_on_the_dimension(x):
+    for path, d in ((x, 1), (record(2), 2)):
+        model = SDE(**LINEAR, noise="diagonal", learn=None, transition="euler").fit(path, dt=0.01).model_
+        points = path[:7]
+        curves = model.curves(points)
+        assert [part.shape for part in curves.drift] == [(7, d)] * 3
+        assert [part.shape for part in curves.diffusion] == [(7, d, d)] * 3
+        assert [part.shape for part in model.functions(points, 4, 0)] == [(4, 7, d), (4, 7, d, d)]
+        assert [part.shape for part in model.increments(points, 0.01)] == [(7, d), (7, d, d)]
+        with pytest.raises(ValueError, match=rf"shape \(n, {d}\)"):
+            model.drift(points[0])
 
 
 def test_importing_changes_and_prints_nothing():

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tinygp import kernels
 
 from onepath import SDE
-from onepath.processes import PROCESSES
+from onepath.compare.processes import PROCESSES
 
 GRID = np.linspace(-1, 1, 20)
 
@@ -51,10 +51,11 @@ with warnings.catch_warnings():
     checks = parametrize_with_checks([LIGHT], expected_failed_checks=lambda _: EXCEPTIONS)
 
 
+@pytest.mark.slow
 @checks
 def test_scikit_learn_checks(estimator, check, monkeypatch):
     """The checks' data are shorter than ten transitions a dimension, which the door refuses."""
-    monkeypatch.setattr("onepath.trajectory.LEAST_TRANSITIONS", 1)
+    monkeypatch.setattr("onepath.data.trajectory.LEAST_TRANSITIONS", 1)
     check(estimator)
 
 

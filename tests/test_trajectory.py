@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onepath.trajectory import Trajectory, read_trajectory
+from onepath.data.trajectory import Trajectory, read_trajectory
 
 N = 30
 WALK = np.random.default_rng(0).normal(size=N).cumsum()

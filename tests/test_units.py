@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onepath import SDE
-from onepath.processes import PROCESSES
+from onepath.compare.processes import PROCESSES
+
+pytestmark = pytest.mark.slow
 
 few = settings(max_examples=15, deadline=None, derandomize=True)
 factors = st.floats(-6, 6).map(lambda power: 10.0**power)

@@ -4,27 +4,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from onepath.after.forecast import Paths
+    from onepath.model import Model
     from onepath.sde import SDE
 
-__all__ = ["SDE", "load"]
+__all__ = ["SDE", "Model", "Paths", "__version__", "load"]
+
+_HOMES = {"SDE": "onepath.sde", "Model": "onepath.model", "Paths": "onepath.after.forecast"}
 
 
 def load(path: str | Path) -> "SDE":
     """The model in a file written by `SDE.save`; it predicts what it did before, to the last bit."""
-    from onepath.files import load_model
+    from onepath.io.model import load_model
     from onepath.sde import SDE
 
-    sde = SDE()
-    load_model(sde, path)
-    return sde
+    return SDE.from_model(*load_model(path)[:2])
 
 
 def __getattr__(name: str) -> Any:
-    """The estimator is imported when it is first asked for: the command answers quickly where it needs no numerics."""
-    if name == "SDE":
-        from onepath.sde import SDE
+    """Names are imported when they are first asked for: the command answers quickly where it needs no numerics."""
+    if name == "__version__":
+        from importlib.metadata import version
 
-        return SDE
+        return version("onepath")
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'onepath' has no attribute {name!r}")
 
 

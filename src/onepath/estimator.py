@@ -37,8 +37,8 @@ class Estimator:
         return f"{type(self).__name__}({', '.join(chosen)})"
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether `fit` has left anything."""
-        return any(name.endswith("_") and not name.startswith("_") for name in vars(self))
+        """Whether `fit` has come to its end."""
+        return "model_" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn asks before it works with an estimator."""

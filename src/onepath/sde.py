@@ -1,4 +1,4 @@
-"""SDE: the estimator that people use."""
+"""SDE: the estimator that people use. Options in, a `Model` out."""
 
 import time
 import warnings
@@ -6,39 +6,29 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import jax
 import numpy as np
-import numpy.typing as npt
 
-from onepath.build import Settings, build_graph, noise_structure, smoothing_of
-from onepath.completion import SOLVERS
-from onepath.consequences import Consequences, consequences
+from onepath.after.consequences import Consequences, consequences
+from onepath.after.forecast import Paths, forecast, simulate
+from onepath.data.trajectory import Trajectory, read_trajectory
+from onepath.data.transitions import Transitions, Units
 from onepath.estimator import Estimator
-from onepath.evaluation import draws as drawn
-from onepath.evaluation import in_chunks, marginals, matrices, mixture_quantile, predictive
-from onepath.fitting import Fit, Method, fit_graph
-from onepath.forecast import Paths, forecast, simulate
-from onepath.graph import Graph
-from onepath.kernels import learnable, pack, parameter_names
-from onepath.learning.learn import Learning
-from onepath.progress import Progress
-from onepath.runtime import engine
-from onepath.settings import check_settings, is_papers_way
-from onepath.stiffness import Stiffness, fit_adequately
-from onepath.summary import summarise
-from onepath.trajectory import Trajectory, read_trajectory
-from onepath.transitions import Transitions, Units, transitions_of, units_of
+from onepath.graph.graph import Graph
+from onepath.graph.laws import Law
+from onepath.inference.adequacy import Stiffness
+from onepath.inference.fit import fit
+from onepath.inference.learning.optimisers import Optimum
+from onepath.inference.observation import Observation
+from onepath.inference.options import read_options
+from onepath.inference.posterior.posterior import Posterior
+from onepath.inference.progress import Progress
+from onepath.model import Methods, Model, model_of, read_transitions
+from onepath.numerics.arrays import Floats
 
 if TYPE_CHECKING:
-    from onepath.diagnose import Diagnosis
+    from matplotlib.figure import Figure
 
-Array = npt.NDArray[np.float64]
-
-CELLS = {1: (256, 256), 2: (256, 1024), 3: (256, 2048)}
-"""Cells that transitions are merged into, at least and at most, by dimension; above three dimensions as in three."""
-
-QUADRATURE = 12
-"""Nodes of the average over a diffusion's posterior."""
+    from onepath.after.diagnose import Diagnosis
 
 
 class SDE(Estimator):
@@ -54,10 +44,13 @@ class SDE(Estimator):
         increments of different dimensions are correlated, and diagonal elsewhere.
     link : "softplus", "exp" or "identity"
         What keeps σ positive. "identity" is the paper's choice, and leaves its sign open.
-    transition : "auto", "euler" or "linearised"
+    transition : "auto", "euler", "linearised" or a Law
         The law of an increment: the paper's, or local linearisation, which is right to second order in the step. "auto"
         fits with the first and, where that shifts an answer by more than a third of its standard error, once more with
-        the second.
+        the second. A law of your own is a subclass of `onepath.graph.laws.Law`.
+    observation : Observation or None
+        How readings become transitions of the state; None takes readings for the state itself. One of your own is a
+        subclass of `onepath.inference.observation.Observation`.
     solver : "fisher", "newton" or "gradient"
         How the graph is completed; the last two are the paper's.
     learn : "evidence", "crossval", "bayesopt" or None
@@ -86,6 +79,7 @@ class SDE(Estimator):
 
     Attributes
     ----------
+    model_ : what the fit came to, as everything after it takes it
     parameters_ : dict of all kernel parameters, the link's level and λ, by name
     drift_kernel_, diffusion_kernel_ : the kernels, each parameter with a leading axis of outputs
     noise_ : λ for each dimension, in squared units of the data
@@ -109,7 +103,8 @@ class SDE(Estimator):
         *,
         noise: str = "auto",
         link: str = "softplus",
-        transition: str = "auto",
+        transition: str | Law = "auto",
+        observation: Observation | None = None,
         solver: str = "fisher",
         learn: str | None = "evidence",
         fixed: Sequence[str] = (),
@@ -127,6 +122,7 @@ class SDE(Estimator):
         self.noise = noise
         self.link = link
         self.transition = transition
+        self.observation = observation
         self.solver = solver
         self.learn = learn
         self.fixed = fixed
@@ -139,10 +135,30 @@ class SDE(Estimator):
         self.progress = progress
         self.random_state = random_state
 
+    # set by `fit`, all at once
+    model_: Model
+    trajectory_: Trajectory
+    transitions_: Transitions
+    units_: Units
+    posterior_: Posterior
+    graph_: Graph
+    parameters_: dict[str, float]
+    drift_kernel_: Any
+    diffusion_kernel_: Any
+    noise_: Floats
+    loss_: float
+    evidence_: float
+    outcome_: str
+    learning_: Optimum | None
+    transition_: str
+    stiffness_: Stiffness | None
+    constant_noise_: float | None
+    n_features_in_: int
+    seconds_: float
+
     # `drift` and `diffusion` name both a parameter and a method, so the parameters are kept under other names.
     _KEPT_AS: ClassVar[dict[str, str]] = {"drift": "drift_kernel", "diffusion": "diffusion_kernel"}
 
-    @engine
     def fit(
         self, x: Any, *, t: Any = None, dt: float | None = None, unit: str | None = None, gap: float = 10.0
     ) -> Self:
@@ -159,195 +175,62 @@ class SDE(Estimator):
         gap : float
             Steps longer than this many median steps are recording gaps, not transitions.
         """
-        check_settings(self)
-        begun = time.perf_counter()
+        begun, watch = time.perf_counter(), Progress(self.progress)
+        options = read_options(self.get_params(), watch)
         trajectory = read_trajectory(x, t=t, dt=dt, unit=unit, gap=gap)
-        transitions = transitions_of(trajectory)
-        structure = noise_structure(self.noise, transitions)
-        units = units_of(transitions, common=structure == "isotropic")
-
-        def build(law: str) -> Graph:
-            return build_graph(self._settings()._replace(noise=structure, transition=law), transitions, units)
-
-        with Progress(self.progress) as watch:
-            method = self._method(transitions, structure, units, watch)
-            self.stiffness_: Stiffness | None = None
-            if self.transition == "auto" and not is_papers_way(self):
-                fit, self.transition_, self.stiffness_ = fit_adequately(build, transitions, units, method)
-            else:
-                self.transition_ = "euler" if self.transition == "auto" else self.transition
-                fit = fit_graph(build(self.transition_), transitions, units, method)
-        self._keep(trajectory, transitions, units, fit)
-        self.seconds_ = time.perf_counter() - begun
-        if self.stiffness_ is not None and self.stiffness_.state_is_forgotten:
+        with watch:
+            found = fit(trajectory, options)
+        methods = Methods(self.solver, self.learn, options.observation.name)
+        self._take(model_of(trajectory, found, methods, time.perf_counter() - begun))
+        if found.stiffness is not None and found.stiffness.state_is_forgotten:
             warnings.warn(
-                f"A step lasts {self.stiffness_.change:.2g} relaxation times (|f'| Δt): one observation says little "
+                f"A step lasts {found.stiffness.change:.2g} relaxation times (|f'| Δt): one observation says little "
                 "about the next, so drift and diffusion are known by their ratio at best. Observe more often.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=2,
             )
         return self
 
-    def _method(self, transitions: Transitions, structure: str, units: Units, watch: Progress) -> Method:
-        solver, learning = SOLVERS[self.solver], None
-        if self.learn is not None:
-            splits = self.splits or (1 if self.learn == "bayesopt" else 10)
-            evaluations = self.evaluations or (75 if splits == 1 else 150)
-            learning = Learning(self.learn, solver, splits, evaluations, self.random_state, watch)
-        count, d = transitions.x.shape
-        least, most = CELLS[min(d, 3)]
-        # powers of two, so that the next series finds its code compiled
-        cells = self.cells or min(max(least, 1 << (count - 1).bit_length()), most)
-        smoothing = smoothing_of(self.smoothing, transitions, structure, units) if self.smoothing else None
-        return Method(solver, learning, self.fixed, cells, self.tolerance, smoothing)
-
-    def _settings(self) -> Settings:
-        return Settings(
-            self.drift_kernel, self.diffusion_kernel, self.noise, self.link, self.transition, self.noise_variance
+    def _take(self, model: Model) -> None:
+        """Set everything that a fit has learned, all at once."""
+        (drift,), (diffusion,) = model.graph.parameters.drift, model.graph.parameters.diffusion
+        vars(self).update(
+            model_=model,
+            trajectory_=model.trajectory,
+            transitions_=model.transitions,
+            units_=model.units,
+            posterior_=model.posterior,
+            graph_=model.graph,
+            parameters_=model.values,
+            drift_kernel_=drift,
+            diffusion_kernel_=diffusion,
+            noise_=model.noise,
+            loss_=model.loss,
+            evidence_=model.evidence,
+            outcome_=model.outcome,
+            learning_=model.optimum,
+            transition_=model.law.name,
+            stiffness_=model.stiffness,
+            constant_noise_=model.constant_noise,
+            n_features_in_=model.dimension,
+            seconds_=model.seconds,
         )
 
-    _diagnosis: "Diagnosis | None" = None
-
-    def _keep(self, trajectory: Trajectory, transitions: Transitions, units: Units, fit: Fit) -> None:
-        self._diagnosis = None
-        graph, volume = fit.posterior.graph, len(transitions.dt) * float(np.sum(np.log(units.scale)))
-        which = learnable(graph.parameters)
-        values = np.exp(np.asarray(pack(graph.parameters, which)))
-        self.trajectory_ = trajectory
-        self.transitions_ = transitions
-        self.units_ = units
-        # as NumPy arrays, which keep their precision when a model is pickled or copied outside of double precision
-        self.posterior_ = jax.tree.map(np.asarray, fit.posterior)
-        self.graph_ = self.posterior_.graph
-        self.parameters_ = dict(zip(parameter_names(graph.parameters, which), values.tolist(), strict=True))
-        self.drift_kernel_ = graph.drift.kernel
-        self.diffusion_kernel_ = graph.diffusion.kernel
-        self.noise_ = np.asarray(graph.noise) * np.asarray(graph.noise_unit) * np.square(units.scale)
-        self.loss_ = float(fit.completion.loss) + volume
-        self.evidence_ = fit.evidence - volume
-        self.outcome_ = fit.completion.outcome
-        self.learning_ = None if fit.learned is None else fit.learned.found
-        self.n_features_in_ = trajectory.dimension
+    @classmethod
+    def from_model(cls, model: Model, settings: dict[str, Any]) -> Self:
+        """The estimator that has learned this model, with these settings."""
+        sde = cls().set_params(**settings)
+        sde._take(model)
+        return sde
 
     @property
-    def constant_noise_(self) -> float | None:
-        posterior = self.posterior_
-        return None if posterior.cautious_mass is None else float(posterior.mass[-1])
-
-    def drift(self, x: Any) -> Array:
-        """Posterior mean of the drift: (n,) in one dimension, (n, d) above."""
-        return self._drift_out(self._moments(x)[0])
-
-    def diffusion(self, x: Any) -> Array:
-        """Posterior mean of the diffusion: (n,) in one dimension, lower triangular (n, d, d) above."""
-        mean, deviation = self._moments(x)
-        nodes, weights = np.polynomial.hermite_e.hermegauss(QUADRATURE)
-        values = [self._diffusion_out(mean + node * deviation) for node in nodes]
-        return np.tensordot(weights / weights.sum(), np.asarray(values), axes=1)
-
-    def drift_band(self, x: Any, level: float = 0.9) -> tuple[Array, Array]:
-        """Lower and upper end of the central interval that holds the drift with this probability, point by point."""
-        lower, upper = self._quantiles(x, level)
-        return self._drift_out(lower), self._drift_out(upper)
-
-    def diffusion_band(self, x: Any, level: float = 0.9) -> tuple[Array, Array]:
-        """The same for every entry of the diffusion: quantiles pushed through the link."""
-        lower, upper = self._quantiles(x, level)
-        return self._diffusion_out(lower), self._diffusion_out(upper)
-
-    @engine
-    def functions(
-        self, x: Any, draws: int = 100, random_state: int | np.random.Generator | None = None
-    ) -> tuple[Array, Array]:
-        """Drift and diffusion drawn together from the posterior: a leading axis of draws before the usual shapes."""
+    def _model(self) -> Model:
         self._check_fitted()
-        u, rng, posterior = self._standardised(x), np.random.default_rng(random_state), self.posterior_
-        n, (members, functions, p) = len(u), posterior.members.weights.shape
-        chosen = rng.choice(members, size=draws, p=posterior.for_bands)
-        normals = rng.standard_normal((draws, functions * p))
-        untouched = rng.standard_normal((draws, functions, n))
-        latent = np.asarray(drawn(posterior, u, chosen, normals, untouched)).reshape(draws * n, functions)
-        drift, diffusion = self._drift_out(latent), self._diffusion_out(latent)
-        return drift.reshape(draws, n, *drift.shape[1:]), diffusion.reshape(draws, n, *diffusion.shape[1:])
+        return self.model_
 
-    @engine
-    def score(
-        self, x: Any, *, t: Any = None, dt: float | None = None, unit: str | None = None, gap: float = 10.0
-    ) -> float:
-        """Mean log predictive density of a transition of another trajectory, in the data's units; higher is better."""
-        self._check_fitted()
-        trajectory = read_trajectory(x, t=t, dt=dt, unit=unit or self.trajectory_.unit, gap=gap)
-        if trajectory.dimension != self.n_features_in_:
-            raise ValueError(f"The model has {self.n_features_in_} dimensions, the new data {trajectory.dimension}.")
-        transitions = self.units_.standardised(transitions_of(trajectory))
-        mean, covariance = in_chunks(predictive, self.posterior_, transitions.x, transitions.dt)
-        lower = np.linalg.cholesky(covariance)
-        residual = np.linalg.solve(lower, (transitions.y - mean)[:, :, None])
-        volume = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1) + np.log(self.units_.scale).sum()
-        constant = 0.5 * self.n_features_in_ * np.log(2 * np.pi)
-        return float(np.mean(-0.5 * np.square(residual).sum(axis=(1, 2)) - volume - constant))
-
-    def simulate(
-        self, x0: Any, steps: int, dt: Any = None, paths: int = 100, random_state: Any = None, uncertain: bool = True
-    ) -> Paths:
-        """Paths (paths, steps + 1, d) of the learned equation from x0, one start (d,) or one for each path (paths, d).
-
-        One step of the transition law each `dt`, the data's median step if None. With `uncertain`, each path has its
-        own draw of drift and diffusion from the posterior; without, all have the posterior mean.
-        """
-        self._check_fitted()
-        return simulate(self, x0, steps, dt, paths, random_state, uncertain)
-
-    def forecast(
-        self, steps: int, paths: int = 1000, dt: Any = None, random_state: Any = None, uncertain: bool = True
-    ) -> Paths:
-        """The same from the last observation; `quantiles([0.05, 0.5, 0.95])` of the result is a fan."""
-        self._check_fitted()
-        return forecast(self, steps, paths, dt, random_state, uncertain)
-
-    def consequences(self, level: float = 0.9, draws: int = 400, random_state: Any = 0) -> Consequences:
-        """Potential, stationary density, fixed points and passage times (1-D), or modes (above), with bands."""
-        self._check_fitted()
-        return consequences(self, level, draws, random_state)
-
-    def diagnose(self) -> "Diagnosis":
-        """Is this the right model for these data at this step? One verdict, and an answer to each question."""
-        from onepath.diagnose import diagnose
-
-        self._check_fitted()
-        if self._diagnosis is None:
-            self._diagnosis = diagnose(self)
-        return self._diagnosis
-
-    def summary(self) -> str:
-        """What was observed, what was learned, what follows, and whether the model fits."""
-        self._check_fitted()
-        return summarise(self)
-
-    def plot(self, what: str = "overview", **options: Any) -> Any:
-        """A matplotlib figure: "overview", or one of its parts by name; `onepath.plots.FIGURES` lists them."""
-        from onepath.plots import plot
-
-        self._check_fitted()
-        return plot(self, what, **options)
-
-    def report(self, path: str | Path, *, force: bool = False, **about: Any) -> Path:
-        """Write everything that was learned as one HTML page, which needs nothing else to be opened."""
-        from onepath.report import write_report
-
-        self._check_fitted()
-        return write_report(self, path, force=force, **about)
-
-    def save(self, path: str | Path, *, force: bool = False) -> Path:
-        """Write the fitted model: arrays and JSON, nothing that runs. An existing file is kept unless `force`."""
-        from onepath.files import save_model
-
-        self._check_fitted()
-        return save_model(self, path, force=force)
-
-    def _standardised(self, x: Any) -> Array:
-        """Points (n, d) in standardised units."""
-        d = self.n_features_in_
+    def _points(self, x: Any) -> Floats:
+        """Points (n, d), from (n,) or a number too in one dimension."""
+        d = self._model.dimension
         points = np.asarray(x, float)
         if points.ndim < 2 and d == 1:
             points = points.reshape(-1, 1)
@@ -358,37 +241,109 @@ class SDE(Estimator):
             raise ValueError("No points were given; pass at least one.")
         if not np.all(np.isfinite(points)):
             raise ValueError("Points must be finite; some are NaN or infinite.")
-        return (points - self.units_.location) / self.units_.scale
+        return points
 
-    @engine
-    def _marginals(self, x: Any) -> tuple[Array, Array]:
-        """Means and variances (n, members, functions) of all unknown functions, standardised and before the link."""
-        self._check_fitted()
-        means, variances = in_chunks(marginals, self.posterior_, self._standardised(x))
-        return means, variances
+    def _flat(self, values: Floats, axes: int) -> Floats:
+        """Without the last axes, of size 1, in one dimension."""
+        return values.reshape(values.shape[:-axes]) if self._model.dimension == 1 else values
 
-    def _moments(self, x: Any) -> tuple[Array, Array]:
-        """Mean and standard deviation over all members."""
-        (means, variances), mass = self._marginals(x), np.asarray(self.posterior_.mass)
-        mean = np.einsum("s,nsf->nf", mass, means)
-        return mean, np.sqrt(np.einsum("s,nsf->nf", mass, variances + np.square(means - mean[:, None])))
+    def drift(self, x: Any) -> Floats:
+        """Posterior mean of the drift: (n,) in one dimension, (n, d) above."""
+        return self._flat(self._model.drift(self._points(x)), 1)
 
-    def _quantiles(self, x: Any, level: float) -> tuple[Array, Array]:
-        """Ends of the central interval of this probability, over all members."""
-        if not 0.0 < level < 1.0:
-            raise ValueError(f"level={level!r} cannot be used: it is a probability, between 0 and 1.")
-        each, mass = self._marginals(x), self.posterior_.for_bands
-        lower, upper = (
-            mixture_quantile(mass, *each, probability) for probability in (0.5 - level / 2, 0.5 + level / 2)
-        )
-        return lower, upper
+    def diffusion(self, x: Any) -> Floats:
+        """Posterior mean of the diffusion: (n,) in one dimension, lower triangular (n, d, d) above."""
+        return self._flat(self._model.diffusion(self._points(x)), 2)
 
-    def _drift_out(self, latent: Array) -> Array:
-        out = latent[:, : self.n_features_in_] * self.units_.scale / self.units_.time
-        return out[:, 0] if self.n_features_in_ == 1 else out
+    def drift_band(self, x: Any, level: float = 0.9) -> tuple[Floats, Floats]:
+        """Lower and upper end of the central interval that holds the drift with this probability, point by point."""
+        lower, upper = self._model.drift_band(self._points(x), level)
+        return self._flat(lower, 1), self._flat(upper, 1)
 
-    @engine
-    def _diffusion_out(self, latent: Array) -> Array:
-        (matrix,) = in_chunks(matrices, self.posterior_, latent)
-        out = matrix * self.units_.scale[:, None] / np.sqrt(self.units_.time)
-        return out[:, 0, 0] if self.n_features_in_ == 1 else out
+    def diffusion_band(self, x: Any, level: float = 0.9) -> tuple[Floats, Floats]:
+        """Lower and upper end of the central interval that holds each entry of the diffusion with this probability."""
+        lower, upper = self._model.diffusion_band(self._points(x), level)
+        return self._flat(lower, 2), self._flat(upper, 2)
+
+    def functions(
+        self, x: Any, draws: int = 100, random_state: int | np.random.Generator | None = None
+    ) -> tuple[Floats, Floats]:
+        """Drift and diffusion drawn together from the posterior: a leading axis of draws before the usual shapes."""
+        drift, diffusion = self._model.functions(self._points(x), draws, random_state)
+        return self._flat(drift, 1), self._flat(diffusion, 2)
+
+    def score(
+        self, x: Any, *, t: Any = None, dt: float | None = None, unit: str | None = None, gap: float = 10.0
+    ) -> float:
+        """Mean log predictive density of a transition of another trajectory, in the data's units; higher is better."""
+        model = self._model
+        return model.score(read_transitions(model, x, t=t, dt=dt, unit=unit, gap=gap))
+
+    def simulate(
+        self,
+        x0: Any,
+        steps: int,
+        dt: float | None = None,
+        paths: int = 100,
+        random_state: int | np.random.Generator | None = None,
+        uncertain: bool = True,
+    ) -> Paths:
+        """Paths (paths, steps + 1, d) of the learned equation from x0, one start (d,) or one for each path (paths, d).
+
+        One step of the transition law each `dt`, the data's median step if None. With `uncertain`, each path has its
+        own draw of drift and diffusion from the posterior; without, all have the posterior mean.
+        """
+        return simulate(self._model, x0, steps, dt, paths, random_state, uncertain)
+
+    def forecast(
+        self,
+        steps: int,
+        paths: int = 1000,
+        dt: float | None = None,
+        random_state: int | np.random.Generator | None = None,
+        uncertain: bool = True,
+    ) -> Paths:
+        """Paths from the last observation on, as `simulate` makes them; their quantiles are a fan."""
+        return forecast(self._model, steps, dt, paths, random_state, uncertain)
+
+    def consequences(self, level: float = 0.9, draws: int = 400, random_state: Any = 0) -> Consequences:
+        """Potential, stationary density, fixed points and passage times (1-D), or modes (above), with bands."""
+        return consequences(self._model, level, draws, random_state)
+
+    def diagnose(self) -> "Diagnosis":
+        """Is this the right model for these data at this step? One verdict, and an answer to each question."""
+        from onepath.after.diagnose import diagnose
+
+        return diagnose(self._model)
+
+    def summary(self) -> str:
+        """What was observed, what was learned, what follows, and whether the model fits."""
+        from onepath.show.summary import summarise
+
+        return summarise(self._model)
+
+    def plot(self, what: str = "overview", *, truth: Any = None, figure: Any = None) -> "Figure":
+        """A matplotlib figure: "overview", or one of its parts by name, drawn into `figure` where one is given.
+
+        `truth`, with methods `drift` and `diffusion` of points (n, d), is drawn beside what was learned.
+        """
+        from onepath.show.plots import plot
+
+        return plot(self._model, what, truth=truth, figure=figure)
+
+    def report(
+        self, path: str | Path, *, force: bool = False, title: str | None = None, truth: Any = None, about: Any = None
+    ) -> Path:
+        """Write everything that was learned as one HTML page, which needs nothing else to be opened.
+
+        `truth` is drawn beside what was learned; `about`, an `onepath.show.about.About`, tells where the data are from.
+        """
+        from onepath.show.report import write_report
+
+        return write_report(self._model, path, force=force, title=title, truth=truth, about=about)
+
+    def save(self, path: str | Path, *, force: bool = False) -> Path:
+        """Write the fitted model: arrays and JSON, nothing that runs. An existing file is kept unless `force`."""
+        from onepath.io.model import save_model
+
+        return save_model(self._model, self.get_params(), path, force=force)

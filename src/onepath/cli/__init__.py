@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from onepath.cli.demo import demo
-from onepath.cli.fitting import fit
-from onepath.cli.using import forecast, info, report, simulate
+from onepath.cli.fit import fit
+from onepath.cli.models import forecast, info, report, simulate
 
 app = typer.Typer(
     name="onepath",
@@ -45,7 +45,7 @@ def paper(context: typer.Context) -> None:
     """
     # a command of its own, so that its modules are imported only for it
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command()(import_module("onepath.paper.command").paper)
+    alone.command()(import_module("onepath.compare.paper.command").paper)
     typer.main.get_command(alone).main(args=context.args, prog_name="onepath paper")
 
 

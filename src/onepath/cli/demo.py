@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from onepath.cli.console import ending, note, say
-from onepath.cli.fitting import about_data, keep, learned
+from onepath.cli.fit import about_data, keep, learned
 
 STEPS = 10_000
 TREASURY = "treasury_bill.csv"
@@ -24,7 +24,7 @@ def demo(
     Example:  onepath demo --folder out
     """
     with ending():
-        from onepath.files import check_free
+        from onepath.io.atomic import check_free
 
         folder.mkdir(parents=True, exist_ok=True)
         places = [folder / "double_well.html", folder / "treasury_bill.html", folder / "treasury_bill.onepath"]
@@ -37,24 +37,24 @@ def demo(
 
 def _double_well(place: Path, force: bool) -> None:
     """A path whose equation is known: the fit is drawn over the truth."""
-    from onepath.files import Observations
-    from onepath.processes import PROCESSES
+    from onepath.compare.processes import PROCESSES
+    from onepath.io.columns import Readings
 
     process = PROCESSES["double_well_multiplicative"]
     say(f"1. A simulated double well, {process.equation}, {STEPS} steps of {process.dt}")
     path = process.simulate(STEPS, random_state=1)[0]
-    seen = Observations(path, None, process.dt, None, [f"simulated, {STEPS} steps of {process.dt}"])
+    seen = Readings(path, None, process.dt, None, [f"simulated, {STEPS} steps of {process.dt}"])
     sde = learned(seen, 10.0, {}, {}, seen.notes)
     say(sde.summary())
-    about = about_data(seen, "simulated by onepath", seen.notes)
-    title = "A double well, learned from one path"
-    keep(sde, about, None, place, force, truth=process, true_equation=process.equation, title=title)
+    about = about_data(seen, "simulated by onepath", seen.notes)._replace(true_equation=process.equation)
+    keep(sde, about, None, place, force, title="A double well, learned from one path", truth=process)
     note(f"wrote {place}")
 
 
 def _treasury_bill(place: Path, model: Path, force: bool) -> None:
     """A real series, in the public domain, which ships with the package."""
-    from onepath.files import Chosen, choose_columns, read_table
+    from onepath.io.columns import Chosen, choose_columns
+    from onepath.io.tables import read_table
 
     say("2. The US three-month Treasury bill rate, monthly, 1955 to 1999, percent (Federal Reserve, public domain)")
     source = Path(str(files("onepath").joinpath("examples", TREASURY)))

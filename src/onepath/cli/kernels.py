@@ -20,13 +20,13 @@ def kernel_by_name(text: str | None, role: str, transitions: Any) -> Any:
     """
     if text is None or text.lower() == "default":
         return None
-    from onepath.runtime import engine
+    from onepath.numerics.precision import in_double
 
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
         raise ValueError(f"--{role} {text!r} cannot be read: {_example()}") from error
-    return engine(_evaluate)(tree, role, transitions, text)
+    return in_double(_evaluate)(tree, role, transitions, text)
 
 
 def _example() -> str:

@@ -1,0 +1,1 @@
+"""Questions to a fitted model: forecasts, consequences, equations, diagnosis."""

@@ -1,0 +1,206 @@
+"""What follows from a fit: potential, stationary density, fixed points, passage times; in more dimensions, modes.
+
+The functions at the core take drift and diffusion on a grid, f and σ of shape (..., n), draws in front.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.integrate import cumulative_simpson
+
+from onepath.model import Model, Seed, asked_once
+from onepath.numerics.arrays import Flags, Floats, evenly
+from onepath.numerics.checks import check_probability, check_whole
+
+GRID, MODE_POINTS = 201, 200
+
+
+class Band(NamedTuple):
+    """Median over posterior draws, and the ends of the central interval of the level asked for."""
+
+    median: Any
+    lower: Any
+    upper: Any
+
+
+class FixedPoint(NamedTuple):
+    """A zero of the drift. `share` of the draws have one of this kind hereabouts; bands are over those."""
+
+    position: Band
+    stable: bool
+    slope: Band
+    share: float
+
+
+class Passage(NamedTuple):
+    """Mean time from one stable point to reach its neighbour."""
+
+    start: float
+    end: float
+    time: Band
+
+
+class Mode(NamedTuple):
+    """An eigenvalue of the drift's linearisation: its rate (negative decays) and its period, infinite if it has none.
+
+    `share` of the draws have as many modes as are told of.
+    """
+
+    rate: Band
+    period: Band
+    share: float
+
+
+def _integral(y: Floats, x: Floats) -> Floats:
+    """∫ y dx from the first point on, along the last axis."""
+    return np.asarray(cumulative_simpson(y, x=x, axis=-1, initial=0.0))
+
+
+def potential(x: Floats, drift: Floats) -> Floats:
+    """U = -∫ f dx, zero at the first point."""
+    return -_integral(drift, x)
+
+
+def stationary_density(x: Floats, drift: Floats, diffusion: Floats) -> Floats:
+    """p ∝ σ⁻² exp(2 ∫ f/σ² dx) (Itô), normalised on the grid, whose ends reflect."""
+    variance = np.square(diffusion)
+    exponent = 2.0 * _integral(drift / variance, x) - np.log(variance)
+    unnormalised = np.exp(exponent - exponent.max(axis=-1, keepdims=True))
+    return np.asarray(unnormalised / _integral(unnormalised, x)[..., -1:])
+
+
+def passage_time(x: Floats, drift: Floats, diffusion: Floats, start: float, end: float) -> Floats:
+    """Mean time from start until end is first reached, the grid's other end reflecting: (...).
+
+    T = ∫ dy e^{-Φ(y)} ∫ dz 2 e^{Φ(z)}/σ², Φ = ∫ 2f/σ² dx; z from the reflecting end to y, y from start to end.
+    """
+    if end < start:
+        return passage_time(-x[::-1], -drift[..., ::-1], diffusion[..., ::-1], -start, -end)
+    needed = slice(0, int(np.searchsorted(x, end)) + 1)
+    x, drift, diffusion = x[needed], drift[..., needed], diffusion[..., needed]
+    phi = 2.0 * _integral(drift / np.square(diffusion), x)
+    widths = np.gradient(x)
+    widths[[0, -1]] /= 2.0
+    speed = phi + np.log(2.0 * widths) - np.log(np.square(diffusion))
+    # sums of logarithms, since both factors may overflow; by the trapezoid rule, half of the last point counts
+    inner = np.logaddexp.accumulate(speed, axis=-1)
+    inner = inner + np.log1p(-0.5 * np.exp(speed - inner) * (np.arange(len(x)) > 0))
+    total = _integral(np.exp(inner - phi), x)
+    times = [np.interp(end, x, row) - np.interp(start, x, row) for row in total.reshape(-1, len(x))]
+    return np.asarray(times).reshape(drift.shape[:-1])
+
+
+def zeros(x: Floats, drift: Floats) -> tuple[Floats, Flags, Floats]:
+    """Zeros of one drift (n,) by linear interpolation: positions, whether stable, and slopes."""
+    at = np.flatnonzero((drift[:-1] >= 0) != (drift[1:] >= 0))
+    slope = (drift[at + 1] - drift[at]) / (x[at + 1] - x[at])
+    return x[at] - drift[at] / slope, slope < 0, slope
+
+
+def fixed_points(x: Floats, drift: Floats, draws: Floats, level: float) -> list[FixedPoint]:
+    """Zeros of the mean drift (n,), and what draws (s, n) say of each.
+
+    A draw's zero belongs to the mean's zero of its kind that is nearest.
+    """
+    positions, stable, _ = zeros(x, drift)
+    found: list[list[tuple[float, float]]] = [[] for _ in positions]
+    for draw in draws:
+        nearest: dict[int, tuple[float, float]] = {}
+        for position, kind, slope in zip(*zeros(x, draw), strict=True):
+            same = np.flatnonzero(stable == kind)
+            if len(same) == 0:
+                continue
+            k = int(same[np.argmin(np.abs(positions[same] - position))])
+            if k not in nearest or abs(position - positions[k]) < abs(nearest[k][0] - positions[k]):
+                nearest[k] = (float(position), float(slope))
+        for k, pair in nearest.items():
+            found[k].append(pair)
+    points = []
+    for kind, pairs in zip(stable, found, strict=True):
+        if pairs:
+            where, slopes = np.asarray(pairs).T
+            points.append(FixedPoint(_band(where, level), bool(kind), _band(slopes, level), len(pairs) / len(draws)))
+    return points
+
+
+def modes(x: Floats, draws: Floats, level: float) -> list[Mode]:
+    """Eigenvalues of the best linear drift over points x (n, d), for draws (s, n, d); slowest decay first.
+
+    A conjugate pair is one mode. Bands are over the draws that have the most common number of pairs.
+    """
+    design = np.column_stack([np.ones(len(x)), x])
+    matrices = np.einsum("kn,sni->sik", np.linalg.pinv(design)[1:], draws)
+    upper = [sorted(each[each.imag >= 0], key=lambda value: -value.real) for each in np.linalg.eigvals(matrices)]
+    common = int(np.bincount([len(each) for each in upper]).argmax())
+    values = np.asarray([each for each in upper if len(each) == common])
+    with np.errstate(divide="ignore"):
+        periods = 2 * np.pi / np.abs(values.imag)
+    share = len(values) / len(draws)
+    return [Mode(_band(values.real[:, k], level), _band(periods[:, k], level), share) for k in range(common)]
+
+
+def _band(values: Floats, level: float) -> Band:
+    quantiles = [0.5, (1 - level) / 2, (1 + level) / 2]
+    return Band(*np.quantile(values, quantiles, axis=0, method="nearest"))
+
+
+@dataclass(frozen=True, eq=False)
+class Consequences:
+    """What follows from a fit, within the data's range: modes above one dimension, everything else in one."""
+
+    x: Floats  # (n,), a grid over the data's range
+    potential: Band | None  # (n,) each; zero where the median potential is lowest
+    density: Band | None  # (n,) each
+    fixed_points: list[FixedPoint]
+    passages: list[Passage]
+    modes: list[Mode]
+    level: float
+
+    def __str__(self) -> str:
+        lines = []
+        for point in self.fixed_points:
+            kind = "stable" if point.stable else "unstable"
+            lines.append(
+                f"{kind:>8} point at {_written(point.position)}, slope {_written(point.slope)}, "
+                f"in {point.share:.0%} of draws"
+            )
+        for passage in self.passages:
+            lines.append(f"    from {passage.start:.4g} to {passage.end:.4g} in {_written(passage.time)} on average")
+        for mode in self.modes:
+            period = f", period {_written(mode.period)}" if np.isfinite(mode.period.median) else ", no oscillation"
+            lines.append(f"    mode of rate {_written(mode.rate)}{period}")
+        return "\n".join([*lines, f"Medians and {self.level:.0%} bands over posterior draws, within the data's range."])
+
+
+def _written(band: Band) -> str:
+    return f"{band.median:.4g} [{band.lower:.4g}, {band.upper:.4g}]"
+
+
+@asked_once
+def consequences(model: Model, level: float, draws: int, random_state: Seed) -> Consequences:
+    """Everything above for a fitted model; see `SDE.consequences`."""
+    check_probability("level", level)
+    check_whole("draws", draws, 2)
+    start = model.transitions.x
+    if model.dimension > 1:
+        points = start[evenly(len(start), MODE_POINTS)]
+        drifts, _ = model.functions(points, draws, random_state)
+        return Consequences(np.zeros(0), None, None, [], [], modes(points, drifts, level), level)
+    x = np.linspace(start.min(), start.max(), GRID)
+    drifts, diffusions = (part.reshape(draws, GRID) for part in model.functions(x[:, None], draws, random_state))
+    wells = potential(x, drifts)
+    lowest = int(np.argmin(np.median(wells, axis=0)))
+    points_found = fixed_points(x, model.drift(x[:, None])[:, 0], drifts, level)
+    stable = [float(point.position.median) for point in points_found if point.stable]
+    pairs = [pair for a, b in pairwise(stable) for pair in ((a, b), (b, a))]
+    return Consequences(
+        x,
+        _band(wells - wells[:, lowest : lowest + 1], level),
+        _band(stationary_density(x, drifts, diffusions), level),
+        points_found,
+        [Passage(a, b, _band(passage_time(x, drifts, diffusions, a, b), level)) for a, b in pairs],
+        [],
+        level,
+    )

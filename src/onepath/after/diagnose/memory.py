@@ -1,0 +1,153 @@
+"""Does the next step depend on the present state only? Memory, measurement noise, hidden velocity, jumps."""
+
+import numpy as np
+from scipy import stats
+
+from onepath.after.diagnose.check import Check, smallest
+from onepath.after.diagnose.residuals import LEAST_PAIRS, Residuals, autocorrelation, normal_tail
+from onepath.numerics.arrays import Floats
+
+NOISE, INERTIA, PREDICTION = 0.06, 0.2, 0.1
+"""A correlation of successive residuals, and excess variances of their sums and of predictions, too small to matter."""
+
+LAGS = (2, 4)
+"""Residuals that are summed up to look for memory."""
+
+LEAST_JUMPS, JUMP_SHARE = 3, 5e-4
+WINDOW = 101
+"""Residuals around each one that say how large residuals are hereabouts."""
+
+STARTS = 1024
+"""Windows that predictions over several steps are made for, at most."""
+
+
+def ask_noise(residuals: Residuals, clean: Floats) -> Check:
+    """Noise of variance η² on readings adds 2η² to an increment's variance, and -η² to its covariance with the next."""
+    r, error = autocorrelation(residuals, clean, 1)
+    log_p = smallest(stats.norm.logcdf(r / error))
+    ratio = float(_lag_ratios(residuals, clean, 4)[0][np.argmin(r)])
+    share = np.sqrt(max(-float(r.min()), 0.0) / max(1 + 2 * float(r.min()), 0.1))
+    return Check(
+        "measurement noise",
+        float(r.min()),
+        log_p,
+        bool(r.min() < -NOISE),
+        f"No sign of measurement noise: successive residuals correlate by {r.min():.2f}, and the variance of four "
+        f"together is {ratio:.2f} of four alone.",
+        f"Measurement noise: successive residuals correlate by {r.min():.2f}, and the variance of four together is "
+        f"only {ratio:.2f} of four alone, as if each reading had an error of {share:.1f} standard deviations of a true "
+        "increment. Diffusion is overestimated; thin the data, or smooth them before.",
+        specific=True,
+    )
+
+
+def ask_inertia(residuals: Residuals, clean: Floats) -> Check:
+    """Positions of a body with a velocity of its own go on as they went: sums of residuals vary more than alone."""
+    ratios, errors = zip(*[_lag_ratios(residuals, clean, lag) for lag in LAGS], strict=True)
+    excess = np.stack(ratios) - 1.0
+    log_p = smallest(stats.norm.logsf(excess / np.stack(errors)))
+    lag, k = np.unravel_index(np.argmax(excess / np.stack(errors)), excess.shape)
+    first, _ = autocorrelation(residuals, clean, 1)
+    told = f"the variance of {LAGS[lag]} residuals together is {1 + excess[lag, k]:.2f} of {LAGS[lag]} alone"
+    return Check(
+        "hidden velocity",
+        float(excess[lag, k]),
+        log_p,
+        bool(excess[lag, k] > INERTIA),
+        f"No sign of a hidden velocity or another memory: {told}.",
+        f"Second-order dynamics or another memory: successive residuals correlate by {first[k]:.2f}, and {told}. The "
+        "state is more than what was observed; add the velocity (differences) as a dimension, or use longer steps.",
+        specific=True,
+    )
+
+
+def _lag_ratios(residuals: Residuals, z: Floats, lag: int) -> tuple[Floats, Floats]:
+    """Variance of sums of `lag` successive residuals, over `lag` times their variance, and its standard error: (d,)."""
+    parts = [(2 * (1 - k / lag), *autocorrelation(residuals, z, k)) for k in range(1, lag)]
+    variance = np.asarray(sum(np.square(weight * error) for weight, _, error in parts))
+    return np.asarray(1.0 + sum(weight * r for weight, r, _ in parts)), np.sqrt(variance)
+
+
+def ask_jumps(residuals: Residuals) -> Check:
+    """More residuals far outside than normal numbers have, where size is measured by the residuals around."""
+    z, n = residuals.z, round(residuals.total)
+    local = np.stack([_local_scale(column) for column in z.T], axis=1)
+    threshold = stats.norm.isf(0.05 / (2 * z.size))
+    count = round(np.sum(residuals.weight[:, None] * (np.abs(z) / local > threshold)))
+    log_p = min(0.0, float(stats.poisson.logsf(count - 1, 0.05))) if count else 0.0
+    return Check(
+        "jumps",
+        float(count),
+        log_p,
+        count >= max(LEAST_JUMPS, JUMP_SHARE * n),
+        f"No jumps: {count} of {n} steps are farther out than {threshold:.1f} standard deviations.",
+        f"Jumps: {count} of {n} steps ({count / n:.1%}) are farther out than {threshold:.1f} standard deviations, "
+        "where 0.05 were to be expected. The diffusion takes them for noise and is overestimated.",
+        specific=True,
+    )
+
+
+def _local_scale(column: Floats) -> Floats:
+    """What residuals around suggest by their median size, and half of what all of them suggest at least."""
+    size = min(WINDOW, len(column))
+    windows = np.lib.stride_tricks.sliding_window_view(np.abs(column), size)
+    middle = np.median(windows, axis=1) / stats.norm.isf(0.25)
+    before = (len(column) - len(middle)) // 2
+    padded = np.pad(middle, (before, len(column) - len(middle) - before), mode="edge")
+    return np.maximum(padded, 0.5 * min(np.median(middle), column.std()) + 0.1 * column.std())
+
+
+def ask_markov(residuals: Residuals) -> Check:
+    """Chapman–Kolmogorov: predictions over 2 and 4 steps, composed of single ones, have the spread they claim."""
+    logs, excess = [], []
+    for steps in (2, 4):
+        several, one, weight = predictions(residuals, steps)
+        n = float(weight.sum())
+        if n < LEAST_PAIRS:
+            continue
+        size, alone = (weight @ np.square(part) / n for part in (several, one))
+        ratio, kurtosis = size / alone, weight @ several**4 / n / size**2 - 3
+        error = np.sqrt(2 * 2 / n * (1 + kurtosis.clip(0) / 2))
+        logs.append(normal_tail((ratio - 1) / error))
+        excess.append(ratio - 1)
+    if not logs:
+        return Check("markov", np.nan, None, False, "Too few steps follow each other to ask for memory.", "", False)
+    largest = float(np.ravel(excess)[np.argmax(np.abs(np.ravel(excess)))])
+    told = ", ".join(f"{1 + float(e[np.argmax(np.abs(e))]):.2f}" for e in excess)
+    return Check(
+        "markov",
+        largest,
+        smallest(np.ravel(logs)),
+        abs(largest) > PREDICTION,
+        f"The present state is enough: predictions over 2 and 4 steps have {told} of the variance they claim.",
+        f"Not Markov at this step: predictions over 2 and 4 steps have {told} of the variance they claim.",
+        specific=False,
+    )
+
+
+def predictions(residuals: Residuals, steps: int) -> tuple[Floats, Floats, Floats]:
+    """Whitened errors (n, d) of predictions over several steps, over the first of them alone, and how much they count.
+
+    Mean μ and covariance L Lᵀ are carried from step to step by 2d + 1 points of equal weight: μ and μ ± √(d + ½) L eᵢ.
+    """
+    x, y, dt = residuals.transitions.x, residuals.transitions.y, residuals.transitions.dt
+    d = x.shape[1]
+    begin, _ = residuals.apart(steps - 1)
+    begin = begin[np.concatenate([[True], np.diff(begin // steps) > 0])] if len(begin) else begin
+    begin = begin[:: max(1, -(-len(begin) // STARTS))]
+    if len(begin) == 0:
+        return np.zeros((0, d)), np.zeros((0, d)), np.zeros(0)
+    offsets = np.sqrt(d + 0.5) * np.concatenate([np.zeros((1, d)), np.eye(d), -np.eye(d)])
+    mean, covariance = x[begin], np.zeros((len(begin), d, d))
+    for k in range(steps):
+        lower = np.linalg.cholesky(covariance) if k else covariance
+        points = mean[:, None] + np.einsum("nij,kj->nki", lower, offsets)
+        step_mean, step_covariance = residuals.law(points.reshape(-1, d), np.repeat(dt[begin + k], 2 * d + 1))
+        moved = points + step_mean.reshape(points.shape)
+        mean = moved.mean(axis=1)
+        apart = moved - mean[:, None]
+        covariance = np.einsum("nki,nkj->nij", apart, apart) / (2 * d + 1)
+        covariance += step_covariance.reshape(*points.shape, d).mean(axis=1)
+    error = x[begin + steps - 1] + y[begin + steps - 1] - mean
+    weight = np.min([residuals.weight[begin + k] for k in range(steps)], axis=0)
+    return np.linalg.solve(np.linalg.cholesky(covariance), error[:, :, None])[:, :, 0], residuals.z[begin], weight

@@ -1,0 +1,138 @@
+"""Residuals whitened by the law of each increment, and whether they are what they should be: independent and normal."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from onepath.after.diagnose.check import Check, smallest
+from onepath.data.transitions import Transitions, mean_of
+from onepath.numerics.arrays import Floats, Integers
+
+Increments = Callable[[Floats, Floats], tuple[Floats, Floats]]
+"""(x, dt) → means (n, d) and covariances (n, d, d) of increments."""
+
+MEAN, VARIANCE, SKEWNESS, KURTOSIS, SQUARES, TOGETHER = 0.15, 0.15, 0.3, 1.0, 0.1, 0.1
+"""Deviations that are too small to matter, whatever their p-value: a smooth prior leaves such in long records."""
+
+LEAST_PAIRS = 10
+"""Pairs of steps that a correlation needs."""
+
+LAGS = 5
+"""Autocorrelations of squared residuals that are looked at."""
+
+
+class Residuals(NamedTuple):
+    """z = L⁻¹(y - m), L Lᵀ = V: independent standard normal numbers if the model is right, however σ depends on x.
+
+    A residual counts as often as its transition does.
+    """
+
+    z: Floats  # (n, d)
+    u: Floats  # (n, d), standardised starts
+    transitions: Transitions
+    row: Integers  # (n,), transitions follow each other where it grows by one
+    law: Increments
+
+    @property
+    def weight(self) -> Floats:
+        return self.transitions.weight
+
+    @property
+    def total(self) -> float:
+        """How many residuals there are, each counted as often as it counts."""
+        return self.transitions.total
+
+    @property
+    def elapsed(self) -> Floats:
+        """(n,), the share of the record, as it counts, that is over when a transition begins."""
+        if self.transitions.alike:
+            return np.arange(len(self.z)) / len(self.z)
+        return (np.cumsum(self.weight) - self.weight) / self.total
+
+    def mean(self, values: Floats) -> Floats:
+        """Mean over residuals: (n, k) → (k,)."""
+        return mean_of(self.transitions, values)
+
+    def weighted(self, values: Floats) -> Floats:
+        """Rows multiplied by the roots of their weights: what a sum of squares or a regression is made of."""
+        return values if self.transitions.alike else values * np.sqrt(self.weight)[:, None]
+
+    def apart(self, lag: int) -> tuple[Integers, Integers]:
+        """Indices of transitions `lag` steps apart without a gap between them."""
+        early = np.flatnonzero(self.row[lag:] - self.row[:-lag] == lag)
+        return early, early + lag
+
+
+def whitened(transitions: Transitions, row: Integers, law: Increments) -> Residuals:
+    mean, covariance = law(transitions.x, transitions.dt)
+    z = np.linalg.solve(np.linalg.cholesky(covariance), (transitions.y - mean)[:, :, None])[:, :, 0]
+    location = mean_of(transitions, transitions.x)
+    scale = np.sqrt(mean_of(transitions, np.square(transitions.x - location)))
+    return Residuals(z, (transitions.x - location) / scale, transitions, row, law)
+
+
+def normal_tail(statistic: npt.ArrayLike) -> Floats:
+    """ln P(|ξ| > |statistic|)."""
+    return np.asarray(np.minimum(0.0, np.log(2.0) + stats.norm.logsf(np.abs(statistic))))
+
+
+def autocorrelation(residuals: Residuals, z: Floats, lag: int) -> tuple[Floats, Floats]:
+    """Correlation (d,) of z (n, d) at a lag, and its standard error, right for unequal variances too.
+
+    Where hardly any steps follow each other, nothing is known of it: 0 ± 1.
+    """
+    early, late = residuals.apart(lag)
+    if len(early) < LEAST_PAIRS:
+        return np.zeros(z.shape[1]), np.ones(z.shape[1])
+    scale, weight = residuals.mean(np.square(z)), np.sqrt(residuals.weight[early] * residuals.weight[late])
+    products, total = z[early] * z[late] * weight[:, None], weight.sum()
+    return products.sum(axis=0) / total / scale, np.sqrt(np.square(products).sum(axis=0)) / total / scale
+
+
+def ask_residuals(residuals: Residuals) -> Check:
+    """Mean 0, variance 1, no skewness or excess kurtosis, squares without memory, and dimensions independent."""
+    z, n, average = residuals.z, residuals.total, residuals.mean
+    mean = average(z)
+    squares = np.square(z - mean)
+    variance = average(squares)
+    centred = squares - variance
+    skewness, kurtosis = average((z - mean) ** 3) / variance**1.5, average(np.square(squares)) / variance**2 - 3
+    spread = np.sqrt(np.maximum(average(np.square(centred)), 2 * variance**2) / n)
+    memories = [autocorrelation(residuals, centred, lag) for lag in range(1, LAGS + 1)]
+    memory, error = (np.stack(part) for part in zip(*memories, strict=True))
+    # squares are skewed: their correlations' own error is at least that of independent ones
+    error = np.maximum(error, 1 / np.sqrt(n))
+    tests = {
+        "their mean is not 0": (mean, 1 / np.sqrt(n), MEAN),
+        "their variance is not 1": (variance - 1, spread, VARIANCE),
+        "they are skewed": (skewness, np.sqrt(6 / n), SKEWNESS),
+        "their tails are not normal": (kurtosis, np.sqrt(24 / n), KURTOSIS),
+        "their size has a memory, as under a hidden volatility": (memory, error, SQUARES),
+    }
+    if z.shape[1] > 1:
+        first, second = np.tril_indices(z.shape[1], -1)
+        products = average((z - mean)[:, first] * (z - mean)[:, second])
+        together = products / np.sqrt(variance[first] * variance[second])
+        tests["those of different dimensions are correlated (try noise='full')"] = (together, 1 / np.sqrt(n), TOGETHER)
+    logs, sizes = {}, {}
+    for name, (effect, error, floor) in tests.items():
+        logs[name] = smallest(normal_tail(effect / error)) if np.max(np.abs(effect)) > floor else 0.0
+        sizes[name] = float(np.max(np.abs(effect)) / floor)
+    worst = min(logs, key=lambda name: logs[name])
+    numbers = f"mean {_several(mean)}, variance {_several(variance)}, excess kurtosis {_several(kurtosis)}"
+    return Check(
+        "residuals",
+        sizes[worst],
+        smallest(list(logs.values())),
+        sizes[worst] > 1,
+        f"Whitened residuals are standard normal ({numbers}).",
+        f"Whitened residuals are not standard normal: {worst} ({numbers}).",
+        specific=False,
+    )
+
+
+def _several(values: Floats) -> str:
+    return ", ".join(f"{value:.2f}" for value in values)

@@ -1,0 +1,203 @@
+"""Simulate a learned equation forward: many paths at once, with or without what is not known about its functions."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from onepath.inference.posterior.increments import drawn_law, mean_law
+from onepath.inference.posterior.posterior import Posterior
+from onepath.model import Model, Seed
+from onepath.numerics.arrays import Flags, Floats, Integers
+from onepath.numerics.checks import check_whole
+from onepath.numerics.compiled import compiled
+from onepath.numerics.linalg import backward_solve, small_cholesky
+from onepath.numerics.precision import in_double
+
+Moves = Callable[[Array], tuple[Array, Array]]
+"""Points (n, d) to means and covariances of the next increment."""
+
+Box = tuple[Any, Any]  # centre (d,) and reach (d,): how far from it a path may go
+
+EXPLODED = 100.0
+"""A path this many times the data's range away from it is stopped."""
+
+PATHS, STEPS = (64, 512), 64
+"""Sizes of the blocks that are computed at once: few, so that compiled code serves every number of paths and steps."""
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """Simulated paths. A path that exploded is NaN after the step that took it too far."""
+
+    t: Floats  # (steps + 1,), times
+    x: Floats  # (paths, steps + 1, d)
+    outside: Floats  # (paths,), share of its steps that a path spends outside the data's range
+    exploded: Flags  # (paths,), went beyond EXPLODED ranges of the data, and was stopped there
+
+    def quantiles(self, levels: Sequence[float] | Floats) -> Floats:
+        """(levels, steps + 1, d): quantiles over paths at each time; a stopped path counts with its last value."""
+        wanted = np.atleast_1d(np.asarray(levels, float))
+        if not np.all((wanted >= 0.0) & (wanted <= 1.0)):
+            raise ValueError(f"levels={levels!r} cannot be used: quantiles have levels between 0 and 1.")
+        return np.quantile(_held(self.x), wanted, axis=0)
+
+
+def simulate(
+    model: Model, x0: Any, steps: int, dt: float | None, paths: int, random_state: Seed, uncertain: bool
+) -> Paths:
+    """Paths from x0, a point for all of them or one for each; see `SDE.simulate`."""
+    dt, starts = _checked(model, x0, steps, dt, paths)
+    x, exploded = _simulated(model, starts, steps, dt / model.units.time, random_state, uncertain)
+    t = dt * np.arange(steps + 1, dtype=float)
+    if exploded.any():
+        warnings.warn(
+            f"{exploded.sum()} of {paths} paths went farther than {EXPLODED:g} times the data's range from the data "
+            "and were stopped there; they are NaN afterwards, and marked in `exploded`. The learned drift does not "
+            "hold them where there are no data: use fewer steps, or a shorter dt",
+            stacklevel=3,
+        )
+    return Paths(t, x, _share_outside(model, x), exploded)
+
+
+def forecast(model: Model, steps: int, dt: float | None, paths: int, random_state: Seed, uncertain: bool) -> Paths:
+    """Paths from the last observation, at the times that follow it; see `SDE.forecast`."""
+    trajectory = model.trajectory
+    last = np.flatnonzero(~np.isnan(trajectory.x).any(axis=1))[-1]
+    future = simulate(model, trajectory.x[last], steps, dt, paths, random_state, uncertain)
+    return replace(future, t=trajectory.t[last] + future.t)
+
+
+def walk(
+    law: Moves, count: Int[Array, ""], start: Float[Array, "n d"], normals: Float[Array, "steps n d"], box: Box
+) -> Float[Array, "steps n d"]:
+    """X ← X + m + L ξ, where m and L Lᵀ are the law's mean and covariance at X: positions after each of `count` steps.
+
+    After a step that took a path out of the box, it is NaN. Rows beyond `count` mean nothing.
+    """
+    centre, reach = box
+
+    def far(u: Array) -> Array:
+        return jnp.any(~(jnp.abs(u - centre) <= reach), axis=1)
+
+    def step(k: Array, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        u, gone, positions = state
+        mean, covariance = law(u)
+        moved = u + mean + jnp.einsum("nij,nj->ni", jax.vmap(small_cholesky)(covariance), normals[k])
+        moved = jnp.where(gone[:, None], u, moved)
+        return moved, gone | far(moved), positions.at[k].set(jnp.where(gone[:, None], jnp.nan, moved))
+
+    start = jnp.asarray(start)
+    return jax.lax.fori_loop(0, count, step, (start, far(start), jnp.zeros_like(normals)))[2]
+
+
+@compiled
+def _walk_drawn(posterior: Posterior, s: Any, weights: Any, dt: Any, *path: Any) -> Array:
+    """With the functions of one member and weights (n, f, p) for each path."""
+    law = drawn_law(posterior, jnp.asarray(s), weights, noise_grows=True)
+    return walk(lambda u: law(u, jnp.full(u.shape[0], dt)), *path)
+
+
+@compiled
+def _walk_mean(posterior: Posterior, dt: Any, *path: Any) -> Array:
+    """With the posterior mean of the functions."""
+    law = mean_law(posterior, noise_grows=True)
+    return walk(lambda u: law(u, jnp.full(u.shape[0], dt)), *path)
+
+
+@compiled
+def _drawn_weights(posterior: Posterior, s: Any, normals: Any) -> Array:
+    """Weights (n, f, p) ~ N(ŵ, Fisher⁻¹) of one member."""
+    members = jax.tree.map(lambda leaf: jnp.asarray(leaf)[s], posterior.members)
+    return members.weights + backward_solve(members.lower, normals.T).T.reshape(-1, *members.weights.shape)
+
+
+@in_double
+def _simulated(
+    model: Model, starts: Floats, steps: int, dt: float, random_state: Seed, uncertain: bool
+) -> tuple[Floats, Flags]:
+    """Paths in the data's units, computed in standardised ones, member by member and block by block."""
+    rng, posterior, units = np.random.default_rng(random_state), model.posterior, model.units
+    paths, d = starts.shape
+    members, functions, p = posterior.members.weights.shape
+    normals = rng.standard_normal((paths, steps, d))
+    chosen = rng.choice(members, size=paths, p=np.asarray(posterior.mass)) if uncertain else np.zeros(paths, int)
+    low, high = _range(model)
+    box = ((low + high) / 2 - units.location) / units.scale, (EXPLODED + 0.5) * (high - low) / units.scale
+    u, exploded = np.empty((paths, steps + 1, d)), np.zeros(paths, bool)
+    u[:, 0] = units.points(starts)
+    for s in np.unique(chosen):
+        for rows in _blocks(np.flatnonzero(chosen == s), PATHS[-1]):
+            size = next(size for size in PATHS if size >= len(rows))
+            padded = np.resize(rows, size)
+            weights = None
+            if uncertain:
+                noise = np.zeros((size, functions * p))
+                noise[: len(rows)] = rng.standard_normal((len(rows), functions * p))
+                weights = _drawn_weights(posterior, s, noise)
+            block, gone = _walk_far(posterior, s, weights, dt, u[padded, 0], normals[padded], box)
+            u[rows, 1:], exploded[rows] = block[: len(rows)], gone[: len(rows)]
+    x = units.location + units.scale * u
+    x[:, 0] = starts
+    return x, exploded
+
+
+def _walk_far(
+    posterior: Posterior, s: int, weights: Any, dt: float, start: Floats, normals: Floats, box: Box
+) -> tuple[Floats, Flags]:
+    """Any number of steps, in blocks of one length, and which paths went too far."""
+    positions = []
+    for columns in _blocks(np.arange(normals.shape[1]), STEPS):
+        noise = np.zeros((STEPS, *start.shape))
+        noise[: len(columns)] = np.swapaxes(normals[:, columns], 0, 1)
+        path = (np.asarray(len(columns)), start, noise, box)
+        walked = _walk_mean(posterior, dt, *path) if weights is None else _walk_drawn(posterior, s, weights, dt, *path)
+        positions.append(np.asarray(walked)[: len(columns)])
+        start = positions[-1][-1]
+    x = np.swapaxes(np.concatenate(positions), 0, 1)
+    return x, np.any(~(np.abs(x - box[0]) <= box[1]), axis=(1, 2))
+
+
+def _blocks(rows: Integers, size: int) -> list[Integers]:
+    return np.split(rows, np.arange(size, len(rows), size))
+
+
+def _range(model: Model) -> tuple[Floats, Floats]:
+    """Lowest and highest value of each coordinate among the data."""
+    x, y = model.transitions.x, model.transitions.y
+    return np.minimum(x, x + y).min(axis=0), np.maximum(x, x + y).max(axis=0)
+
+
+def _share_outside(model: Model, x: Floats) -> Floats:
+    low, high = _range(model)
+    return np.mean(~np.all((x[:, 1:] >= low) & (x[:, 1:] <= high), axis=2), axis=1)
+
+
+def _held(x: Floats) -> Floats:
+    """Paths with NaN replaced by the value before."""
+    stopped = np.isnan(x).any(axis=2)
+    last = np.maximum.accumulate(np.where(stopped, 0, np.arange(x.shape[1])), axis=1)
+    return np.take_along_axis(x, last[:, :, None], axis=1)
+
+
+def _checked(model: Model, x0: Any, steps: int, dt: float | None, paths: int) -> tuple[float, Floats]:
+    """The step and a start for each path, or a message that says why not."""
+    check_whole("steps", steps, 1)
+    check_whole("paths", paths, 1)
+    if dt is not None and not (isinstance(dt, int | float | np.number) and 0 < dt < np.inf):
+        raise ValueError(f"dt={dt!r} cannot be used: time moves forward by finite steps; give dt > 0.")
+    d = model.dimension
+    starts = np.asarray(x0, float)
+    if d == 1 and starts.ndim < 2 and starts.size in (1, paths):
+        starts = starts.reshape(-1, 1)
+    if starts.shape not in ((d,), (1, d), (paths, d)):
+        each = f"({paths}, {d})"
+        raise ValueError(f"x0 has shape {np.shape(x0)}: give one start of shape ({d},), or one for each path, {each}.")
+    if not np.all(np.isfinite(starts)):
+        raise ValueError("x0 must be finite; some of it is NaN or infinite.")
+    return float(model.units.time if dt is None else dt), np.array(np.broadcast_to(starts, (paths, d)))

@@ -1,0 +1,212 @@
+"""onepath fit: a table in; a summary, a model file and a report out."""
+
+import shlex
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from onepath.cli.console import as_json, ending, note, say
+
+if TYPE_CHECKING:
+    from onepath.io.columns import Readings
+    from onepath.model import Model
+    from onepath.sde import SDE
+    from onepath.show.about import About
+
+DataOption = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file.", show_default=False)]
+TimeOption = Annotated[str | None, typer.Option("--time", help="Column that tells the time.")]
+ValuesOption = Annotated[
+    list[str] | None, typer.Option("--value", help="Column of the state; once for each dimension.")
+]
+GroupOption = Annotated[str | None, typer.Option("--group", help="Column that names the trajectory a row belongs to.")]
+StepOption = Annotated[float | None, typer.Option("--dt", help="Step between rows, where no column tells the time.")]
+UnitOption = Annotated[str | None, typer.Option("--unit", help="Time unit that rates are per: day, month, year ...")]
+GapOption = Annotated[float, typer.Option("--gap", help="Steps longer than this many median steps are recording gaps.")]
+EncodingOption = Annotated[
+    str | None, typer.Option("--encoding", help="Of a text file, if not UTF-8: latin-1, utf-16 ...")
+]
+DriftOption = Annotated[
+    str | None, typer.Option("--drift", help="Kernel: matern52, or '4*Matern52(0.5)+DotProduct()'.")
+]
+DiffusionOption = Annotated[str | None, typer.Option("--diffusion", help="Kernel of the diffusion, likewise.")]
+NoiseOption = Annotated[str, typer.Option("--noise", help="auto, diagonal, isotropic or full.")]
+LinkOption = Annotated[str, typer.Option("--link", help="softplus, exp or identity.")]
+TransitionOption = Annotated[str | None, typer.Option("--transition", help="Law of a step, such as euler.")]
+SolverOption = Annotated[str, typer.Option("--solver", help="fisher, newton or gradient.")]
+LearnOption = Annotated[str, typer.Option("--learn", help="evidence, crossval, bayesopt or none.")]
+CellsOption = Annotated[int | None, typer.Option("--cells", help="Cells that many points are merged into.")]
+SeedOption = Annotated[int, typer.Option("--seed", help="Of what is drawn at random.")]
+ModelOption = Annotated[
+    Path | None, typer.Option("--model", help="Write the fitted model here, such as model.onepath.")
+]
+ReportOption = Annotated[Path | None, typer.Option("--report", help="Write the report here, such as report.html.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+
+def fit(
+    data: DataOption,
+    time: TimeOption = None,
+    value: ValuesOption = None,
+    group: GroupOption = None,
+    dt: StepOption = None,
+    unit: UnitOption = None,
+    gap: GapOption = 10.0,
+    encoding: EncodingOption = None,
+    drift: DriftOption = None,
+    diffusion: DiffusionOption = None,
+    noise: NoiseOption = "auto",
+    link: LinkOption = "softplus",
+    transition: TransitionOption = None,
+    solver: SolverOption = "fisher",
+    learn: LearnOption = "evidence",
+    cells: CellsOption = None,
+    seed: SeedOption = 0,
+    model: ModelOption = None,
+    report: ReportOption = None,
+    force: ForceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Learn drift and diffusion from a table of observations.
+
+    Example:  onepath fit prices.csv --report report.html
+    """
+    with ending(json):
+        from onepath.io.atomic import check_free
+        from onepath.io.columns import Chosen, choose_columns
+        from onepath.io.tables import read_table
+
+        for place in (model, report):
+            if place is not None:
+                check_free(place, force=force)
+        table = read_table(data, encoding)
+        seen = choose_columns(table.frame, Chosen(time, tuple(value or ()), group, dt, unit))
+        notes = [*table.notes, *seen.notes]
+        if not json:
+            note(f"{data}: {'; '.join(notes)}")
+        settings: dict[str, Any] = {
+            "noise": noise,
+            "link": link,
+            "solver": solver,
+            "cells": cells,
+            "random_state": seed,
+            "learn": None if learn.lower() == "none" else learn,
+            "progress": not json,
+            "transition": transition or "auto",
+        }
+        sde = learned(seen, gap, settings, {"drift": drift, "diffusion": diffusion}, notes, quiet=json)
+        about = about_data(seen, str(data), notes)
+        written = keep(sde, about, model, report, force)
+        if json:
+            as_json(facts_of(sde.model_) | {"data": facts_about(about), "written": [str(path) for path in written]})
+            return
+        from onepath.show.sentences import caution
+
+        say(sde.summary())
+        if (said := caution(sde.model_)) is not None:
+            note(f"note: {said}")
+        for path in written:
+            note(f"wrote {path}")
+
+
+def learned(
+    seen: "Readings",
+    gap: float,
+    settings: dict[str, Any],
+    kernels: dict[str, str | None],
+    notes: list[str],
+    quiet: bool = False,
+) -> "SDE":
+    """Fit, with what the door warns of among the notes."""
+    from onepath.sde import SDE
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if any(kernels.values()):
+            from onepath.cli.kernels import kernel_by_name
+            from onepath.data.trajectory import read_trajectory
+            from onepath.data.transitions import transitions_of
+
+            transitions = transitions_of(read_trajectory(**seen.arguments, gap=gap))
+            settings = settings | {role: kernel_by_name(text, role, transitions) for role, text in kernels.items()}
+        sde = SDE(**settings).fit(**seen.arguments, gap=gap)
+    for text in dict.fromkeys(str(warning.message) for warning in caught if warning.category is UserWarning):
+        notes.append(text)
+        if not quiet:
+            note(f"note: {text}")
+    return sde
+
+
+def about_data(seen: "Readings", source: str, notes: list[str]) -> "About":
+    """Where the data came from, for the report and the model file."""
+    from onepath.show.about import About
+
+    about = About(source=source, notes=tuple(notes), command=this_command())
+    times = seen.t if isinstance(seen.t, list) else [seen.t]
+    if times[0] is None or times[0].dtype.kind != "M":
+        return about
+    first, last = min(part.iloc[0] for part in times), max(part.iloc[-1] for part in times)
+    daily = first == first.normalize() and last == last.normalize()
+    begin, end = (f"{day:%Y-%m-%d}" if daily else f"{day:%Y-%m-%d %H:%M:%S}" for day in (first, last))
+    return about._replace(first=begin, last=end)
+
+
+def facts_about(about: "About") -> dict[str, Any]:
+    """As JSON: what is known of it."""
+    return {name: value for name, value in about._asdict().items() if value or name == "notes"}
+
+
+def this_command() -> str:
+    """The command as it was typed."""
+    return shlex.join(["onepath", *sys.argv[1:]])
+
+
+def keep(
+    sde: "SDE",
+    about: "About",
+    model: Path | None,
+    report: Path | None,
+    force: bool,
+    title: str | None = None,
+    truth: Any = None,
+) -> list[Path]:
+    """Write what was asked for."""
+    written = []
+    if model is not None:
+        from onepath.io.model import save_model
+
+        facts = facts_about(about) | {"notes": list(about.notes)}
+        written.append(save_model(sde.model_, sde.get_params(), model, force=force, facts=facts))
+    if report is not None:
+        written.append(sde.report(report, force=force, title=title, truth=truth, about=about))
+    return written
+
+
+def facts_of(model: "Model") -> dict[str, Any]:
+    """A fit for machines: numbers in the data's units, with bands."""
+    from onepath.show.numbers import curves
+    from onepath.show.sentences import polynomials
+
+    observed, (points, drift, diffusion) = model.trajectory, curves(model)
+    if model.dimension == 1:
+        drift, diffusion = (type(curve)(*(part.ravel() for part in curve)) for curve in (drift, diffusion))
+    return {
+        "names": observed.names,
+        "unit": observed.unit,
+        "rows": len(observed.t),
+        "transitions": observed.transitions,
+        "missing": observed.missing,
+        "gaps": observed.gaps,
+        "log_evidence": model.evidence,
+        "loss": model.loss,
+        "outcome": model.outcome,
+        "constant_noise": model.constant_noise,
+        "equations": polynomials(model),
+        "parameters": model.values,
+        "points": points,
+        "drift": {"mean": drift.mean, "band_90": drift[1:]},
+        "diffusion": {"mean": diffusion.mean, "band_90": diffusion[1:]},
+    }

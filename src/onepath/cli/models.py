@@ -1,0 +1,157 @@
+"""Commands that use a model file: simulate, forecast, report, info."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from onepath.cli.console import as_json, ending, note, say
+from onepath.cli.fit import ForceOption, JsonOption, SeedOption, facts_of, this_command
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from onepath.sde import SDE
+
+ModelArgument = Annotated[Path, typer.Argument(help="Model file, made by onepath fit --model.", show_default=False)]
+StepsOption = Annotated[int, typer.Option("--steps", min=1, help="Steps ahead.")]
+PathsOption = Annotated[int, typer.Option("--paths", min=1, help="Number of paths.")]
+OutOption = Annotated[Path | None, typer.Option("--out", help="CSV file to write; without it, the screen.")]
+
+
+def opened(path: Path) -> tuple["SDE", dict[str, Any]]:
+    """A model and the facts that travel with it."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: give the name of a model file")
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist: make it with onepath fit DATA --model {path}")
+    from onepath.io.model import load_model
+    from onepath.sde import SDE
+
+    model, settings, facts = load_model(path)
+    return SDE.from_model(model, settings), facts
+
+
+def _write(frame: "pd.DataFrame", out: Path | None, force: bool) -> None:
+    from onepath.io.atomic import write_atomically
+
+    text = frame.to_csv(index=False, lineterminator="\n")
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        note(f"wrote {write_atomically(out, text.encode(), force=force)}")
+
+
+def simulate(
+    model: ModelArgument,
+    steps: StepsOption = 500,
+    paths: PathsOption = 1,
+    dt: Annotated[float | None, typer.Option("--dt", help="Step; the data's median step if not given.")] = None,
+    start: Annotated[list[float] | None, typer.Option("--start", help="Start, once for each dimension.")] = None,
+    seed: SeedOption = 0,
+    out: OutOption = None,
+    force: ForceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Simulate paths of a learned equation.
+
+    Example:  onepath simulate model.onepath --steps 1000 --paths 5 --out paths.csv
+    """
+    with ending(json):
+        import numpy as np
+        import pandas as pd
+
+        if out is not None:
+            from onepath.io.atomic import check_free
+
+            check_free(out, force=force)
+        sde, _ = opened(model)
+        d, names = sde.model_.dimension, sde.model_.names
+        if start is not None and len(start) != d:
+            raise ValueError(f"--start was given {len(start)} times, and the state has {d} dimensions")
+        readings = sde.model_.trajectory.x
+        begin = readings[~np.isnan(readings).any(axis=1)][-1] if start is None else np.asarray(start)
+        step = float(np.median(sde.model_.transitions.dt)) if dt is None else dt
+        drawn = sde.simulate(begin, steps=steps, dt=step, paths=paths, random_state=seed)
+        if json:
+            as_json({"t": drawn.t, "names": names, "x": drawn.x})
+            return
+        columns = {"path": np.repeat(np.arange(paths), steps + 1), "t": np.tile(drawn.t, paths)}
+        columns |= {name: drawn.x[:, :, i].ravel() for i, name in enumerate(names)}
+        _write(pd.DataFrame(columns), out, force)
+
+
+def forecast(
+    model: ModelArgument,
+    steps: StepsOption = 100,
+    paths: PathsOption = 1000,
+    level: Annotated[list[float] | None, typer.Option("--level", help="Quantiles to give, each in (0, 1).")] = None,
+    seed: SeedOption = 0,
+    out: OutOption = None,
+    force: ForceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Where it goes from the last observed state: quantiles at every step.
+
+    Example:  onepath forecast model.onepath --steps 24 --level 0.05 --level 0.5 --level 0.95 --out fan.csv
+    """
+    with ending(json):
+        import pandas as pd
+
+        if not all(0.0 < each < 1.0 for each in level or ()):
+            raise ValueError(f"--level {level} cannot be used: quantiles are between 0 and 1")
+        if out is not None:
+            from onepath.io.atomic import check_free
+
+            check_free(out, force=force)
+        sde, _ = opened(model)
+        from onepath.show.numbers import QUANTILES
+
+        fan, levels = sde.forecast(steps, paths=paths, random_state=seed), level or list(QUANTILES)
+        quantiles, names = fan.quantiles(levels), sde.model_.names
+        if json:
+            as_json({"t": fan.t, "levels": levels, "names": names, "quantiles": quantiles})
+            return
+        columns = {"t": fan.t}
+        columns |= {
+            f"{name}_{each:g}": quantiles[k, :, i] for i, name in enumerate(names) for k, each in enumerate(levels)
+        }
+        _write(pd.DataFrame(columns), out, force)
+
+
+def report(
+    model: ModelArgument,
+    out: Annotated[Path, typer.Option("--out", help="HTML file to write.")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option("--title", help="Title of the page.")] = None,
+    force: ForceOption = False,
+) -> None:
+    """Write the report of a model as one HTML page.
+
+    Example:  onepath report model.onepath --out report.html
+    """
+    with ending():
+        from onepath.io.atomic import check_free
+
+        check_free(out, force=force)
+        sde, facts = opened(model)
+        from onepath.show.about import About
+
+        about = About.of(facts)
+        about = about._replace(command=f"{about.command}, then {this_command()}" if about.command else this_command())
+        note(f"wrote {sde.report(out, force=force, title=title, about=about)}")
+
+
+def info(model: ModelArgument, json: JsonOption = False) -> None:
+    """Say what a model file holds.
+
+    Example:  onepath info model.onepath
+    """
+    with ending(json):
+        sde, facts = opened(model)
+        if json:
+            as_json(facts_of(sde.model_) | {"data": facts})
+            return
+        for name in ("source", "command"):
+            if facts.get(name):
+                say(f"{name.capitalize():<11} {facts[name]}")
+        say(sde.summary())

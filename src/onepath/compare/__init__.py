@@ -1,0 +1,1 @@
+"""Known truth and other methods to compare with; the paper re-run."""

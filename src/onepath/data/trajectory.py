@@ -1,0 +1,187 @@
+"""The door: arrays, pandas and lists of them become one immutable `Trajectory`; what cannot be used is refused here."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onepath.data.clocks import in_unit, median_length, read_clock, split_times
+from onepath.data.reading import REAL, is_from_pandas, read_numbers, read_scalar
+
+LEAST_TRANSITIONS = 10  # per dimension
+
+ACCEPTED = "pass an array of shape (n,) or (n, d), a list of numbers, a pandas Series or DataFrame, or a list of arrays"
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """What was observed: rows in time order, records one after another."""
+
+    x: np.ndarray  # (n, d), rows with NaN are missing
+    t: np.ndarray  # (n,), in `unit`, from the start of record 0 or as given
+    record: np.ndarray  # (n,), which of the trajectories handed in a row belongs to
+    step: np.ndarray  # (m,), rows i such that i -> i + 1 is a transition
+    gaps: int  # steps between observed rows, left out as recording gaps
+    missing: int  # rows with a missing value
+    names: tuple[str, ...]  # one per dimension
+    unit: str | None  # the time unit that rates are per
+
+    @property
+    def dimension(self) -> int:
+        return self.x.shape[1]
+
+    @property
+    def transitions(self) -> int:
+        return len(self.step)
+
+    @property
+    def times(self) -> str:
+        """What time is counted in."""
+        return f"{self.unit}s" if self.unit else "units of time"
+
+
+class Table(NamedTuple):
+    """One trajectory handed in, and what pandas knows of it."""
+
+    what: str  # its name in messages
+    values: np.ndarray  # (n, d)
+    names: tuple[str, ...] | None = None
+    index: Any = None
+
+
+def read_trajectory(
+    x: Any, *, t: Any = None, dt: float | None = None, unit: str | None = None, gap: float = 10.0
+) -> Trajectory:
+    """Check what the user hands in, once, and return it in the one form the package works with.
+
+    Times come from `t`, from the constant step `dt`, or from the dates in a pandas index. Steps longer than `gap` times
+    the median step are left out as recording gaps, and no transition bridges a missing row.
+    """
+    pieces, several = _split(x)
+    _check_options(t, dt, unit, gap)
+    tables = [_read_table(piece, f"x[{i}]" if several else "x") for i, piece in enumerate(pieces)]
+    names = _common_names(tables)
+    ts = split_times(t, len(tables), several)
+    clocks = [
+        read_clock(table.what, len(table.values), table.index, ti, dt) for table, ti in zip(tables, ts, strict=True)
+    ]
+    times, unit = in_unit(clocks, unit)
+
+    values = np.concatenate([table.values for table in tables])
+    time = np.concatenate(times) if several or t is not None else times[0]  # made here, so nobody else's
+    record = np.repeat(np.arange(len(tables), dtype=np.int32), [len(table.values) for table in tables])
+    # column by column: over a short last axis NumPy is many times slower
+    observed = ~np.logical_or.reduce([np.isnan(column) for column in values.T])
+
+    length = np.diff(time)
+    within = record[1:] == record[:-1]
+    whole = within & observed[1:] & observed[:-1]
+    median = median_length(length if within.all() else length[within])
+    too_long = whole & (length > gap * median)
+    step = np.flatnonzero(whole & ~too_long)
+    gaps = int(too_long.sum())
+
+    _check_enough(values, step, names, f"{np.sum(within & ~whole)} touch a missing row, {gaps} are recording gaps")
+    if gaps:
+        warnings.warn(
+            f"{gaps} of {whole.sum()} steps are longer than {gap:g} times the median step ({median:.4g}) and were left "
+            "out as recording gaps; pass gap= to change this",
+            stacklevel=3,  # past the method that opens the door
+        )
+    for array in (values, time, record, step):
+        array.flags.writeable = False
+    return Trajectory(values, time, record, step, gaps, int(np.sum(~observed)), names, unit)
+
+
+def _split(x: Any) -> tuple[list[Any], bool]:
+    """The trajectories in `x`, and whether it is a list of several."""
+    if hasattr(x, "__array__"):
+        return [x], False
+    if not isinstance(x, list | tuple):
+        raise TypeError(f"x is of type {type(x).__name__}, which is no array: {ACCEPTED}")
+    is_array = [hasattr(item, "__array__") and np.ndim(item) > 0 for item in x]
+    if not any(is_array):
+        return [x], False
+    if not all(is_array):
+        odd = is_array.index(False)
+        raise TypeError(f"x mixes arrays with others, x[{odd}] being of type {type(x[odd]).__name__}: {ACCEPTED}")
+    shapes = {np.shape(item) for item in x}
+    if len(shapes) == 1 and len(shape := shapes.pop()) == 1 and shape[0] < 10:
+        raise ValueError(
+            f"x lists {len(x)} arrays of length {shape[0]}, which is ambiguous: pass np.stack(x) if each is a state of "
+            "one trajectory, and arrays of shape (n, 1) if each is a trajectory"
+        )
+    return list(x), True
+
+
+def _check_options(t: Any, dt: Any, unit: Any, gap: Any) -> None:
+    if t is not None and dt is not None:
+        raise ValueError("t and dt were both given and may disagree: pass t for uneven times, dt for a constant step")
+    if dt is not None and not 0 < read_scalar(dt, "dt") < np.inf:
+        raise ValueError(f"dt is {dt}, but time moves forward by finite steps: pass dt > 0")
+    if unit is not None and not isinstance(unit, str):
+        raise TypeError(f"unit is of type {type(unit).__name__}, but it names a unit of time: pass text such as 'day'")
+    if not read_scalar(gap, "gap") > 1:
+        raise ValueError(f"gap is {gap}, which would leave out ordinary steps: pass a factor > 1, np.inf to keep all")
+
+
+def _read_table(data: Any, what: str) -> Table:
+    """One trajectory as float64 of shape (n, d), its values checked."""
+    table = _read_pandas(data, what) if is_from_pandas(data) else Table(what, read_numbers(data, what))
+    shape = table.values.shape
+    if len(shape) not in (1, 2):
+        raise ValueError(f"{what} has shape {shape}: pass (n,) or (n, d), and several trajectories as a list of those")
+    if 0 in shape:
+        raise ValueError(f"{what} is empty, of shape {shape}, so there is nothing to learn from: pass rows and columns")
+    infinite = np.isinf(table.values)
+    if infinite.any():
+        row = np.argwhere(infinite)[0, 0]
+        raise ValueError(f"{what} has {infinite.sum()} infinite values, the first in row {row}: pass NaN if missing")
+    return table._replace(values=table.values.reshape(shape[0], -1))
+
+
+def _read_pandas(data: Any, what: str) -> Table:
+    import pandas as pd
+
+    frame = data if isinstance(data, pd.DataFrame) else pd.Series(data).to_frame()
+    dtypes = zip(frame.columns, frame.dtypes, strict=True)
+    odd = ", ".join(f"{name} ({dtype})" for name, dtype in dtypes if dtype.kind not in REAL)
+    if odd:
+        raise TypeError(f"{what} has columns that are not real numbers: {odd}. Leave them out, pass times as t=")
+    names = None if isinstance(frame.columns, pd.RangeIndex) else tuple(str(name) for name in frame.columns)
+    return Table(what, frame.to_numpy(dtype=float, na_value=np.nan), names, frame.index)
+
+
+def _common_names(tables: list[Table]) -> tuple[str, ...]:
+    """One name per dimension, after checking that all trajectories have the same dimensions."""
+    n, d = sum(len(table.values) for table in tables), tables[0].values.shape[1]
+    for table in tables:
+        if (other := table.values.shape[1]) != d:
+            raise ValueError(f"x[0] has {d} columns but {table.what} has {other}: pass the same dimensions in each")
+    if d > 1 and d >= n:
+        raise ValueError(f"x has {d} columns but {n} rows, and rows are times: it is probably transposed, pass x.T")
+    given = list(dict.fromkeys(table.names for table in tables if table.names is not None))
+    if d > 1 and len(given) > 1:
+        raise ValueError(f"columns are named {given[0]} here but {given[1]} there: rename or reorder them to agree")
+    if len(given) == 1:
+        return given[0]
+    return ("x",) if d == 1 else tuple(f"x{i}" for i in range(d))
+
+
+def _moves(column: np.ndarray, step: np.ndarray) -> bool:
+    """Whether any transition changes it; the first few nearly always tell."""
+    return any(bool(np.any(column[part + 1] != column[part])) for part in (step[:100], step[100:]))
+
+
+def _check_enough(x: np.ndarray, step: np.ndarray, names: tuple[str, ...], left_out: str) -> None:
+    """Refuse what no method can learn from: hardly any transitions, or a dimension that never moves."""
+    least = LEAST_TRANSITIONS * len(names)
+    if len(step) < least:
+        raise ValueError(
+            f"x has {len(step)} transitions (of the other steps, {left_out}), too few to tell drift from noise: pass "
+            f"at least {least}, {LEAST_TRANSITIONS} per dimension"
+        )
+    constant = [name for name, column in zip(names, x.T, strict=True) if not _moves(column, step)]
+    if constant:
+        raise ValueError(f"{', '.join(constant)} is constant in all transitions, with nothing to learn: leave it out")

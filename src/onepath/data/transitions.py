@@ -1,0 +1,112 @@
+"""Transitions: start, increment, duration and weight of every step, and the units in which a fit is the same fit."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from onepath.data.clocks import median_length
+from onepath.data.trajectory import Trajectory
+from onepath.numerics.arrays import Flags, Floats, Integers
+
+CHUNK = 1 << 15
+"""Transitions that are worked on at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions:
+    """Start, increment and duration of every transition, and how often it counts in the likelihood.
+
+    Weights not given are 1 each. A weight of 2 is a transition observed twice, one of 0 says nothing.
+    """
+
+    x: Float[np.ndarray, "n d"]
+    y: Float[np.ndarray, "n d"]
+    dt: Float[np.ndarray, " n"]
+    weights: Float[np.ndarray, " n"] | None = None
+
+    def __len__(self) -> int:
+        return len(self.dt)
+
+    @property
+    def alike(self) -> bool:
+        """Whether each weighs 1, which is quicker to add up."""
+        return self.weights is None
+
+    @property
+    def weight(self) -> Floats:
+        """(n,), of ones where none were given, in no memory at all."""
+        return np.broadcast_to(1.0, len(self)) if self.weights is None else self.weights
+
+    @property
+    def total(self) -> float:
+        """The sum of all weights: the number of transitions, where each weighs 1."""
+        return float(len(self) if self.weights is None else np.sum(self.weights))
+
+    def rows(self, chosen: slice | Integers | Flags) -> "Transitions":
+        """Some of the transitions."""
+        weights = None if self.weights is None else self.weights[chosen]
+        return Transitions(self.x[chosen], self.y[chosen], self.dt[chosen], weights)
+
+
+class Units(NamedTuple):
+    """Standardised state (x - location) / scale and time t / time: what makes a fit the same fit in other units."""
+
+    location: Float[np.ndarray, " d"]
+    scale: Float[np.ndarray, " d"]
+    time: float
+
+    def standardised(self, transitions: Transitions) -> Transitions:
+        return replace(
+            transitions, x=self.points(transitions.x), y=transitions.y / self.scale, dt=transitions.dt / self.time
+        )
+
+    def points(self, x: Floats) -> Floats:
+        """Points in standardised units."""
+        return np.asarray((x - self.location) / self.scale)
+
+
+def transitions_of(trajectory: Trajectory) -> Transitions:
+    """The steps that count, as the door decided, each of them once."""
+    x, t = trajectory.x, trajectory.t
+    y, dt = x[1:] - x[:-1], t[1:] - t[:-1]
+    if len(trajectory.step) == len(dt):
+        return Transitions(x[:-1], y, dt)
+    return Transitions(x[:-1], y, dt).rows(trajectory.step)
+
+
+def units_of(transitions: Transitions, *, common: bool) -> Units:
+    """Mean and standard deviation of the starts, one for each dimension or one in common, and the median duration."""
+    location = mean_of(transitions, transitions.x)
+    squares = sum(summed(chunk, np.square(chunk.x - location)) for chunk in chunks_of(transitions))
+    scale = np.sqrt(squares / transitions.total)
+    if common:
+        scale = np.full_like(scale, np.sqrt(np.mean(np.square(scale))))
+    counted = transitions.dt if transitions.alike else transitions.dt[transitions.weight > 0]
+    return Units(location, scale, median_length(counted))
+
+
+def summed(transitions: Transitions, values: Floats) -> Floats:
+    """Σ w v over rows: (n, d) → (d,)."""
+    return np.asarray(values.sum(axis=0) if transitions.alike else transitions.weight @ values)
+
+
+def mean_of(transitions: Transitions, values: Floats) -> Floats:
+    """Weighted mean over rows, column by column: on long tables many times quicker than over the first axis at once."""
+    if transitions.alike:
+        return np.asarray([column.mean() for column in values.T])
+    return np.asarray([transitions.weight @ column for column in values.T]) / transitions.total
+
+
+def chunks_of(transitions: Transitions) -> Iterator[Transitions]:
+    """Part by part, each of which fits a processor's cache: a new array as long as the data costs more than its use."""
+    for begin in range(0, len(transitions), CHUNK):
+        yield transitions.rows(slice(begin, begin + CHUNK))
+
+
+def random_halves(count: int, rng: np.random.Generator) -> tuple[Integers, Integers]:
+    """The paper's Π and Πᶜ: indices of two random halves (the first is the smaller if the count is odd)."""
+    order = rng.permutation(count)
+    return np.sort(order[: count // 2]), np.sort(order[count // 2 :])

@@ -1,0 +1,1 @@
+"""Gaussian processes in weight space: kernels, their parameters as one vector, features, jets."""

@@ -1,0 +1,251 @@
+"""A Gaussian process in weight space: g(x) = φ(x)·w with w ~ N(0, I), φ(x) = k(x, Z) L⁻ᵀ and L Lᵀ = k(Z, Z).
+
+With Z = all points this is the process itself. With Z chosen by pivoted Cholesky it is the same process up to a stated
+residual variance. A sum of kernels is a concatenation of features, so each term of a sum has points of its own, and a
+kernel of finite rank needs only as many as its rank.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Bool, Float, Int
+from tinygp.kernels import Kernel
+
+from onepath.gp.jets import Jet, jet_of, packed
+from onepath.gp.kernels import output, terms
+from onepath.numerics.compiled import compiled
+from onepath.numerics.linalg import cholesky, constant, forward_solve, pivots
+
+Reads = tuple[int, ...] | None
+
+
+class Basis(eqx.Module):
+    """The points Z of one term; unused ones are padding, whose features are zero."""
+
+    points: Float[Array, "p d"]
+    used: Bool[Array, " p"]
+
+
+class Unknown(eqx.Module):
+    """Independent Gaussian processes, one an output: g_o(u) = amplitude_o φ_o(x)·w_o, where x = location + scale u.
+
+    The kernel's parameters carry a leading axis of outputs. `location` and `scale` say in which units it is written.
+    `reads` says which coordinates of u are its inputs, r of d; None is all of them.
+    """
+
+    kernel: Kernel
+    amplitude: Float[Array, " outputs"]
+    location: Float[Array, " r"]
+    scale: Float[Array, " r"]
+    bases: tuple[Basis, ...] = ()
+    reads: Reads = eqx.field(static=True, default=None)
+
+    @property
+    def outputs(self) -> int:
+        return self.amplitude.shape[0]
+
+    def inputs(self, u: Float[Array, "*n d"]) -> Float[Array, "*n r"]:
+        """What it reads of u, in the units that its kernel is written in."""
+        return self.location + self.scale * read_of(u, self.reads)
+
+    def _each_output(self, evaluate: Callable[[Kernel], Array]) -> Float[Array, "outputs ..."]:
+        """What `evaluate` gives for each output's kernel."""
+        return jnp.stack([evaluate(output(self.kernel, o)) for o in range(self.outputs)])
+
+    def features(self, u: Float[Array, "n d"], order: int = 0) -> Float[Array, "n outputs k p"]:
+        """φ(u), the amplitude included, and its derivatives in u up to this order (0 or 2), packed as in a jet."""
+
+        def one_output(kernel: Kernel) -> Float[Array, "n k p"]:
+            pairs = zip(terms(kernel), self.bases, strict=True)
+            parts = [_term_features(*pair, (self.location, self.scale, u), order, self.reads) for pair in pairs]
+            return jnp.concatenate(parts, axis=2)
+
+        return jnp.moveaxis(self.amplitude[:, None, None, None] * self._each_output(one_output), 0, 1)
+
+    def prior_variance(self, u: Float[Array, "n d"]) -> Float[Array, "n outputs"]:
+        """k(x, x), the amplitude included."""
+        x = self.inputs(u)
+        return (jnp.square(self.amplitude)[:, None] * self._each_output(lambda kernel: kernel(x))).T
+
+    def prior_covariance(self, u: Float[Array, "n d"]) -> Float[Array, "outputs n n"]:
+        """k(x, x'), the amplitude included."""
+        x = self.inputs(u)
+        return jnp.square(self.amplitude)[:, None, None] * self._each_output(lambda kernel: kernel(x, x))
+
+
+class Known(eqx.Module):
+    """A function that is given: factor · function(x), where x = location + scale u are the inputs that it reads."""
+
+    function: Callable[[Array], Array] = eqx.field(static=True)
+    factor: Float[Array, " outputs"]
+    location: Float[Array, " r"]
+    scale: Float[Array, " r"]
+    reads: Reads = eqx.field(static=True, default=None)
+
+    @property
+    def outputs(self) -> int:
+        return self.factor.shape[0]
+
+    def value(self, u: Float[Array, " d"]) -> Float[Array, " outputs"]:
+        return self.factor * self.function(self.location + self.scale * read_of(u, self.reads))
+
+    def jet(self, u: Float[Array, " d"], order: int) -> Jet:
+        """Its value at u, and with order 2 its derivatives too."""
+        return jet_of(self.value, u) if order else Jet(self.value(u))
+
+
+Function = Known | Unknown
+
+
+def read_of(u: Float[Array, "*n d"], reads: Reads) -> Float[Array, "*n r"]:
+    return u if reads is None else u[..., np.array(reads)]
+
+
+Places = tuple[Array, Array, Array, Array]
+"""Points Z, location and scale of a function's inputs, and where it is evaluated."""
+
+
+def _term_features(
+    term: Kernel, basis: Basis, where: tuple[Array, Array, Array], order: int, reads: Reads
+) -> Float[Array, "n k p"]:
+    """k(x, Z) L⁻ᵀ with L Lᵀ = k(Z, Z), and the same of k's derivatives in u."""
+    used = basis.used[:, None]
+    gram, cross = _similarities(term, (basis.points, *where), order, reads)
+    gram = jnp.where(used & used.T, gram, 0.0)
+    mean_variance = jnp.trace(gram) / jnp.sum(basis.used)
+    lower = cholesky(gram + jnp.diag(jnp.where(basis.used, 0.0, mean_variance)))
+    n, k, p = cross.shape
+    solved = forward_solve(lower, jnp.where(used, cross.reshape(n * k, p).T, 0.0))
+    return solved.T.reshape(n, k, p)
+
+
+def _evaluate(term: Kernel, places: Places, order: int, reads: Reads) -> tuple[Array, Array]:
+    """k(Z, Z) as (p, p), and k(x, Z) with its derivatives in u as (n, k, p)."""
+    points, location, scale, u = places
+
+    def similarities(u: Float[Array, " d"]) -> Float[Array, " p"]:
+        return term(points, (location + scale * read_of(u, reads))[None])[:, 0]
+
+    jets = jax.vmap(lambda u: packed(jet_of(similarities, u)) if order else similarities(u)[None])
+    return term(points, points), jets(u)
+
+
+@eqx.filter_custom_vjp
+def _similarities(term: Kernel, places: Places, order: int, reads: Reads) -> tuple[Array, Array]:
+    """The same with a slope of its own: a kernel has few parameters, so forward differentiation is the quick way."""
+    return _evaluate(term, places, order, reads)
+
+
+@_similarities.def_fwd
+def _similarities_forward(
+    perturbed: Any, term: Kernel, places: Places, order: int, reads: Reads
+) -> tuple[tuple[Array, Array], None]:
+    del perturbed
+    return _evaluate(term, places, order, reads), None
+
+
+@_similarities.def_bwd
+def _similarities_backward(
+    residuals: None, slopes: Any, perturbed: Any, term: Kernel, places: Places, order: int, reads: Reads
+) -> Kernel:
+    del residuals, perturbed
+    parameters, rest = eqx.partition(term, eqx.is_inexact_array)
+    vector, unravel = ravel_pytree(parameters)
+    jacobians = jax.jacfwd(lambda vector: _evaluate(eqx.combine(unravel(vector), rest), places, order, reads))(vector)
+    pairs = zip(jacobians, slopes, strict=True)
+    sums = [jnp.sum(j * s[..., None], axis=tuple(range(s.ndim))) for j, s in pairs if s is not None]
+    return unravel(reduce(jnp.add, sums))
+
+
+def with_bases(
+    function: Unknown,
+    u: Float[Array, "n d"],
+    usable: Bool[Array, " n"],
+    tolerance: float,
+    most: int,
+    least: float = 0.0,
+    nudge: float = 0.0,
+) -> Unknown:
+    """Choose points Z among `u`, moved by `nudge`, for every term of the kernel.
+
+    A tolerance of 0 takes all of them. Otherwise the largest residual variance of a term is at most `tolerance` times
+    the function's median prior variance, or times `least` if that is more, unless there are `most` points first.
+    """
+    location, scale = np.asarray(function.location), np.asarray(function.scale)
+    places = location + scale * (np.asarray(read_of(u, function.reads)) + nudge)
+    if tolerance == 0.0:
+        every = np.flatnonzero(usable)
+        chosen: Any = [(every, len(every))] * len(terms(function.kernel))
+    else:
+        size = min(most, u.shape[0])
+        chosen = _chosen(replace(function, bases=()), u, usable, constant(tolerance), constant(least), size)
+    ranks = [max(int(needed), 1) for _, needed in chosen]
+    pairs = zip(chosen, ranks, strict=True)
+    return replace(
+        function, bases=tuple(_basis(places[np.asarray(order)[:rank]], padded_size(rank)) for (order, _), rank in pairs)
+    )
+
+
+def _basis(points: np.ndarray, size: int) -> Basis:
+    rank = len(points)
+    return Basis(constant(points[np.resize(np.arange(rank), size)]), jax.device_put(np.arange(size) < rank))
+
+
+def pad_together(functions: Sequence[Unknown]) -> list[Unknown]:
+    """The same functions, the largest basis of each padded to the size of the largest of all.
+
+    They are evaluated together, so it costs nothing, and the next series more often finds its code compiled.
+    """
+    largest = max(len(basis.used) for function in functions for basis in function.bases)
+    padded = []
+    for function in functions:
+        sizes = [len(basis.used) for basis in function.bases]
+        widest = max(range(len(sizes)), key=lambda k: (sizes[k], k))
+        bases = list(function.bases)
+        bases[widest] = _basis(np.asarray(bases[widest].points)[np.asarray(bases[widest].used)], largest)
+        padded.append(replace(function, bases=tuple(bases)))
+    return padded
+
+
+@compiled
+def _chosen(
+    function: Unknown,
+    u: Float[Array, "n d"],
+    usable: Bool[Array, " n"],
+    tolerance: Float[Array, ""],
+    least: Float[Array, ""],
+    most: int,
+) -> list[tuple[Int[Array, " most"], Int[Array, ""]]]:
+    """Pivots of every term and how many are needed, the tolerance being relative to the whole function's variance."""
+    x, parts = function.inputs(u), terms(function.kernel)
+    variances = [_typical_variance(replace(function, kernel=part), u, usable) for part in parts]
+    reference = jnp.maximum(reduce(jnp.add, variances), least)
+    relative = [jnp.where(v > 0.0, tolerance * reference / jnp.where(v > 0.0, v, 1.0), tolerance) for v in variances]
+    return [_pivots(part, function.outputs, x, usable, r, most) for part, r in zip(parts, relative, strict=True)]
+
+
+def _typical_variance(function: Unknown, u: Float[Array, "n d"], usable: Bool[Array, " n"]) -> Float[Array, ""]:
+    """Median over points of the prior variance, the largest over outputs."""
+    variance = jnp.where(usable[:, None], function.prior_variance(u), jnp.nan)
+    return jnp.max(jnp.nanmedian(variance, axis=0))
+
+
+def padded_size(rank: int) -> int:
+    """Ranks are padded to few sizes, so that the next series finds its code compiled: 4, 12, 32, 64, 128 ..."""
+    return next(size for size in (4, 12, 32, 64, *(2**k for k in range(7, 32))) if size >= rank)
+
+
+def _pivots(
+    term: Kernel, outputs: int, x: Float[Array, "n d"], usable: Bool[Array, " n"], tolerance: Array, most: int
+) -> tuple[Int[Array, " most"], Int[Array, ""]]:
+    """Pivots for the average of all outputs' kernels, each scaled to unit variance: they serve every output."""
+    matrices = [output(term, o)(x, x) for o in range(outputs)]
+    scaled = [matrix / jnp.max(jnp.where(usable, jnp.diagonal(matrix), 0.0)) for matrix in matrices]
+    return pivots(jnp.mean(jnp.stack(scaled), axis=0), usable, tolerance, most)

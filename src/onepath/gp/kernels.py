@@ -1,0 +1,120 @@
+"""Kernels are tinygp's; here are those of the default prior, and kernels as several outputs and terms of a sum."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from tinygp import kernels
+from tinygp.kernels import Kernel
+
+from onepath.gp.parameters import AMPLITUDE, LENGTH, STRUCTURE, parameter
+from onepath.numerics.linalg import constant
+
+
+class Matern(Kernel):
+    """amplitude² (1 + √5 r + 5r²/3) exp(-√5 r) with one length scale per dimension: r² = Σ ((x - x') / scale)²."""
+
+    amplitude: Float[Array, ""] = parameter(AMPLITUDE)
+    scale: Float[Array, " d"] = parameter(LENGTH)
+    spreads: tuple[float, ...] = eqx.field(static=True, default=(1.5, 1.0))
+
+    def evaluate(self, X1: Array, X2: Array) -> Array:
+        square = 5.0 * jnp.sum(jnp.square((X1 - X2) / self.scale))
+        apart = square > 0.0
+        r = jnp.where(apart, jnp.sqrt(jnp.where(apart, square, 1.0)), 0.0)
+        return jnp.square(self.amplitude) * (1.0 + r + square / 3.0) * jnp.exp(-r)
+
+
+class Linear(Kernel):
+    """amplitude² (1 + x·x'): straight lines; written for x in standard deviations."""
+
+    amplitude: Float[Array, ""] = parameter(AMPLITUDE)
+    spreads: tuple[float, ...] = eqx.field(static=True, default=(1.0,))
+
+    def evaluate(self, X1: Array, X2: Array) -> Array:
+        return jnp.square(self.amplitude) * (1.0 + X1 @ X2)
+
+
+class Cubic(Kernel):
+    """amplitude² (1 + x·x' / 4)³: cubic polynomials of order 1 two standard deviations from the mean.
+
+    Beyond the box from `lower` to `upper`, which holds the data, they stay what they are at its edge: a cubic that is
+    known only inside says nothing outside.
+    """
+
+    amplitude: Float[Array, ""] = parameter(AMPLITUDE)
+    lower: Float[Array, " d"] = parameter(STRUCTURE)
+    upper: Float[Array, " d"] = parameter(STRUCTURE)
+    spreads: tuple[float, ...] = eqx.field(static=True, default=(1.5,))
+
+    def evaluate(self, X1: Array, X2: Array) -> Array:
+        X1, X2 = jnp.clip(X1, self.lower, self.upper), jnp.clip(X2, self.lower, self.upper)
+        return jnp.square(self.amplitude) * (1.0 + X1 @ X2 / 4.0) ** 3
+
+
+def default_drift_kernel(lower: Float[Array, " d"], upper: Float[Array, " d"]) -> Kernel:
+    """Simple laws as simple laws (a line, a cubic), and a smooth rest; standardised, the data from lower to upper."""
+    smooth = Matern(constant(0.5), constant(np.full(len(lower), 1.5)))
+    return Linear(constant(0.7)) + Cubic(constant(0.2), lower, upper) + smooth
+
+
+def default_diffusion_kernel(dimension: int) -> Kernel:
+    """A slope and a smooth rest, around the level that the link's offset sets; in standardised units."""
+    smooth = Matern(constant(0.15), constant(np.full(dimension, 1.5)), spreads=(1.5, 0.7))
+    return Linear(constant(0.15), spreads=(1.5,)) + smooth
+
+
+def check_kernel(kernel: Any, role: str, dimension: int) -> None:
+    """Refuse what is not a kernel, or does not take points of this dimension, before any work is done."""
+    if not isinstance(kernel, Kernel):
+        raise TypeError(
+            f"{role} must be a tinygp kernel such as tinygp.kernels.Matern52(scale=0.5), or None for the default "
+            f"prior; got {type(kernel).__name__}."
+        )
+    point = jnp.zeros(dimension)
+    try:
+        shape = jnp.shape(kernel.evaluate(point, point))
+    except Exception as error:
+        raise ValueError(
+            f"The kernel given as {role} cannot be evaluated on points of shape ({dimension},)."
+        ) from error
+    if shape != ():
+        raise ValueError(
+            f"The kernel given as {role} returns an array of shape {shape} for one pair of points of shape "
+            f"({dimension},); it must return one number. Length scales per dimension go into "
+            "tinygp.transforms.Linear."
+        )
+    points = jnp.asarray(np.random.default_rng(0).standard_normal((64, dimension)))
+    values = np.linalg.eigvalsh(np.asarray(kernel(points, points)))
+    if not values[0] >= -1e-6 * values.sum():
+        raise ValueError(
+            f"The kernel given as {role} is no covariance in {dimension} dimensions: a sum of its values would have a "
+            "negative variance. Most of tinygp's stationary kernels measure distances by L1, which is only good in one "
+            "dimension; pass distance=tinygp.kernels.distance.L2Distance()."
+        )
+
+
+def stacked(kernel: Kernel, outputs: int) -> Kernel:
+    """The same kernel for several outputs: every float parameter gets a leading axis of that size."""
+
+    def spread(leaf: Any) -> Any:
+        if not eqx.is_inexact_array_like(leaf):
+            return leaf
+        return constant(np.broadcast_to(leaf, (outputs, *np.shape(leaf))))
+
+    return jax.tree.map(spread, kernel)
+
+
+def output(kernel: Kernel, index: int) -> Kernel:
+    """The kernel of one output of a stacked kernel."""
+    return jax.tree.map(lambda leaf: leaf[index] if eqx.is_inexact_array(leaf) else leaf, kernel)
+
+
+def terms(kernel: Kernel) -> tuple[Kernel, ...]:
+    """The terms of a sum, however it is nested; anything else is one term."""
+    if isinstance(kernel, kernels.Sum):
+        return terms(kernel.kernel1) + terms(kernel.kernel2)
+    return (kernel,)

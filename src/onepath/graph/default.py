@@ -1,0 +1,111 @@
+"""From options and data to a graph: which priors, in which units."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Array, Float
+
+from onepath.data.statistics import dimensions_correlate, mean_duration, mean_square, mean_square_rate, persistence
+from onepath.data.transitions import Transitions, Units
+from onepath.gp.features import Unknown
+from onepath.gp.kernels import check_kernel, default_diffusion_kernel, default_drift_kernel, stacked
+from onepath.graph.graph import Graph, diffusion_entries
+from onepath.graph.laws import EULER
+from onepath.numerics.arrays import Floats
+from onepath.numerics.linalg import constant
+
+DEFAULT_NOISE = 1e-3
+"""λ in units of an increment's mean square, where the user gives none."""
+
+LEAST_SHARE = 0.01
+"""Of an increment's mean square: what is left to the noise, however strong the drift."""
+
+
+class GraphOptions(NamedTuple):
+    """What a user may choose about the graph. Kernels are in the data's units; None is the default prior."""
+
+    drift: Any = None
+    diffusion: Any = None
+    noise: str = "auto"
+    link: str = "softplus"
+    noise_variance: float | None = None
+
+
+def noise_structure(noise: str, transitions: Transitions) -> str:
+    """What "auto" means for these data: "full" where increments of different dimensions are clearly correlated."""
+    if noise != "auto":
+        return noise
+    return "full" if dimensions_correlate(transitions) else "diagonal"
+
+
+def build_graph(options: GraphOptions, transitions: Transitions, units: Units) -> Graph:
+    """The graph of these options under Euler's law, in standardised units, without points for its features yet."""
+    d, structure = transitions.x.shape[1], noise_structure(options.noise, transitions)
+    persistent = persistence(transitions)
+    unit = diffusion_unit(transitions, units, structure, persistent)
+    rows, columns = diffusion_entries(structure, d)
+    level = None if options.link == "identity" else constant(np.ones(len(set(rows[rows == columns]))))
+    noise, noise_unit = DEFAULT_NOISE, mean_square(transitions) / np.square(units.scale)
+    if options.noise_variance is not None:
+        noise, noise_unit = options.noise_variance, 1.0 / np.square(units.scale)
+    return Graph(
+        drift=(_drift(options, transitions, unit, persistent, units),),
+        diffusion=(_diffusion(options, unit, structure, units),),
+        unit=constant(unit),
+        level=level,
+        noise=constant(noise),
+        noise_unit=constant(noise_unit),
+        link=options.link,
+        structure=structure,
+        law=EULER,
+    )
+
+
+def diffusion_unit(transitions: Transitions, units: Units, structure: str, persistent: Floats) -> Floats:
+    """√(mean y²/Δt), less what is persistent drift, of the row that each unknown entry of σ stands in."""
+    square = mean_square_rate(transitions)
+    of_noise = np.maximum(square - mean_duration(transitions) * persistent, LEAST_SHARE * square)
+    root = np.sqrt(of_noise * units.time) / units.scale
+    if structure == "isotropic":
+        root = np.sqrt(np.mean(np.square(root), keepdims=True))
+    rows, _ = diffusion_entries(structure, len(square))
+    return root[rows]
+
+
+def _drift(options: GraphOptions, transitions: Transitions, unit: Floats, persistent: Floats, units: Units) -> Unknown:
+    """By default as large as an Ornstein–Uhlenbeck process's own drift, σ²/(2 sd(x)), and what is persistent."""
+    d = transitions.x.shape[1]
+    if options.drift is None:
+        edges = (np.asarray([edge(column) for column in transitions.x.T]) for edge in (np.min, np.max))
+        kernel = default_drift_kernel(*(constant((edge - units.location) / units.scale) for edge in edges))
+        rate = constant(np.sqrt(np.square(np.square(unit[:d]) / 2) + persistent * np.square(units.time / units.scale)))
+        return Unknown(stacked(kernel, d), rate, constant(np.zeros(d)), constant(np.ones(d)))
+    check_kernel(options.drift, "drift", d)
+    amplitude = constant(units.time / units.scale)
+    return Unknown(stacked(options.drift, d), amplitude, constant(units.location), constant(units.scale))
+
+
+def _diffusion(options: GraphOptions, unit: Floats, structure: str, units: Units) -> Unknown:
+    """A given kernel is that of σ in the data's units; under the exp link, that of ln σ."""
+    d, entries = len(units.scale), len(unit)
+    if options.diffusion is None:
+        kernel = stacked(default_diffusion_kernel(d), entries)
+        return Unknown(kernel, constant(np.ones(entries)), constant(np.zeros(d)), constant(np.ones(d)))
+    check_kernel(options.diffusion, "diffusion", d)
+    rows, columns = diffusion_entries(structure, d)
+    amplitude = 1.0 / in_data_units(unit, rows, units)
+    if options.link == "exp":
+        amplitude = np.where(rows == columns, 1.0, amplitude)
+    kernel = stacked(options.diffusion, entries)
+    return Unknown(kernel, constant(amplitude), constant(units.location), constant(units.scale))
+
+
+def in_data_units(entries: Floats, rows: np.ndarray, units: Units) -> Floats:
+    """Entries of σ, standing in these rows, in the data's units."""
+    return entries * units.scale[rows] / np.sqrt(units.time)
+
+
+def smoothing_of(smoothing: float, graph: Graph, units: Units) -> Float[Array, " entries"]:
+    """γ, given in squared units of σ, in each entry's own."""
+    rows, _ = diffusion_entries(graph.structure, graph.dimension)
+    return constant(smoothing / np.square(in_data_units(np.asarray(graph.unit), rows, units)))

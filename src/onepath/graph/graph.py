@@ -1,0 +1,354 @@
+"""The computational graph: known and unknown functions, links and a law turn a state into a Gaussian increment."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from tinygp.kernels import Kernel
+
+from onepath.data.cells import Cells
+from onepath.gp.features import Function, Known, Unknown, pad_together, with_bases
+from onepath.gp.jets import Jet, in_parts, unpacked
+from onepath.gp.parameters import LEVEL, NOISE, parameter
+from onepath.graph.drawing import Arrow, Node, draw_graph
+from onepath.graph.laws import Law
+from onepath.graph.laws.law import Gaussian
+from onepath.graph.links import LINKS
+from onepath.numerics.linalg import contract
+
+NOISES = ("diagonal", "isotropic", "full")
+
+LEAST_VARIANCE = 0.01
+"""Of a diffusion before its link, where 1 is its own size: what is smaller needs no finer features than this does."""
+
+NUDGE = 1e-6
+"""How far the features' points are moved away from cells, in standard deviations, where derivatives are used: autodiff
+finds none at distance zero in kernels that are written in terms of distance."""
+
+
+def diffusion_entries(noise: str, dimension: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the diffusion matrix that are functions; positive (diagonal) entries first."""
+    diagonal = np.arange(1 if noise == "isotropic" else dimension)
+    rows, columns = np.tril_indices(dimension, -1) if noise == "full" else (diagonal[:0], diagonal[:0])
+    return np.concatenate([diagonal, rows]), np.concatenate([diagonal, columns])
+
+
+class Parameters(eqx.Module):
+    """θ: everything that is learned from the data besides the functions."""
+
+    drift: tuple[Kernel, ...]
+    diffusion: tuple[Kernel, ...]
+    level: Float[Array | np.ndarray, " positive"] | None = parameter(LEVEL, spread=1.0)
+    noise: Float[Array | np.ndarray, ""] = parameter(NOISE, spread=1.5)
+
+
+class Group(NamedTuple):
+    """Unknown functions that the expected curvature couples with each other, and the rows of it that touch them.
+
+    Rows are those of the mean, one a coordinate, and of the covariance, one for each entry of its lower triangle.
+    """
+
+    functions: list[int]
+    rows: list[int]
+
+
+class Start(NamedTuple):
+    """Where completion starts if not at the prior's mean: mean squares that some functions should have at each cell."""
+
+    functions: slice
+    squares: Float[Array, "c m"]
+    inverse: Any  # of the link: from a size to the function behind it
+
+
+class Graph(eqx.Module):
+    """X → (f, σ) → Y = f Δt + σ √Δt ξ + ε (paper, eq. 4), for one transition law.
+
+    The coordinates of f and the entries of σ are functions, known or unknown, in the order of the tuples here. An
+    unknown entry of σ is unit · link(offset + g(x)), g ~ GP(0, k); off-diagonal entries have no link. `level` is the
+    link of the offset: an entry's value where g = 0, in units of `unit`. The identity link has none. ε has variance
+    noise · noise_unit in each dimension.
+
+    Latents are the values of all unknown functions at a point, the first `drifts` of them the drift's, each with as
+    many derivatives as the law asks for. Completion and learning ask for features, groups, a start and Gaussians, and
+    never for a link, a structure or a law by its name.
+    """
+
+    drift: tuple[Function, ...]
+    diffusion: tuple[Function, ...]
+    unit: Float[Array, " entries"]
+    level: Float[Array, " positive"] | None
+    noise: Float[Array, ""]
+    noise_unit: Float[Array, " d"]
+    link: str = eqx.field(static=True)
+    structure: str = eqx.field(static=True)
+    law: Law = eqx.field(static=True)
+
+    # what it consists of
+
+    @property
+    def dimension(self) -> int:
+        return sum(function.outputs for function in self.drift)
+
+    @property
+    def unknown(self) -> list[Unknown]:
+        """The unknown functions, those of the drift first."""
+        return [*_unknown(self.drift), *_unknown(self.diffusion)]
+
+    @property
+    def drifts(self) -> int:
+        """How many latents, the first ones, are coordinates of the drift; the others are entries of σ."""
+        return sum(function.outputs for function in _unknown(self.drift))
+
+    @property
+    def unknown_coordinates(self) -> np.ndarray:
+        """The coordinates whose drift is unknown, in the order of the latents."""
+        return np.flatnonzero(_is_unknown(self.drift))
+
+    @property
+    def functions(self) -> int:
+        """How many latents there are."""
+        return self.drifts + len(self.unit)
+
+    @property
+    def positive(self) -> int:
+        """How many unknown entries of σ, the first ones, go through the link."""
+        rows, columns = diffusion_entries(self.structure, self.dimension)
+        return int(np.sum((rows == columns)[_is_unknown(self.diffusion)]))
+
+    @property
+    def order(self) -> int:
+        """Derivatives that latents carry: those that the law uses."""
+        return self.law.order
+
+    @property
+    def hessian_is_dear(self) -> bool:
+        """Whether a cell's loss has so many arguments that its Hessian is slow to compute and to compile."""
+        return self.order > 0 and self.dimension > 1
+
+    # parameters
+
+    @property
+    def parameters(self) -> Parameters:
+        drift, diffusion = (
+            tuple(function.kernel for function in _unknown(part)) for part in (self.drift, self.diffusion)
+        )
+        return Parameters(drift, diffusion, self.level, self.noise)
+
+    def with_parameters(self, parameters: Parameters) -> "Graph":
+        drift = _with_kernels(self.drift, parameters.drift)
+        diffusion = _with_kernels(self.diffusion, parameters.diffusion)
+        level: Any = parameters.level
+        noise: Any = parameters.noise
+        return replace(self, drift=drift, diffusion=diffusion, level=level, noise=noise)
+
+    def with_law(self, law: Law) -> "Graph":
+        return replace(self, law=law)
+
+    # features
+
+    def with_bases(self, cells: Cells, tolerance: float, most: int) -> "Graph":
+        """Choose points for the features of every unknown function among the starts of cells."""
+        u, usable, nudge = cells.x, jax.device_put(np.asarray(cells.weight) > 0), NUDGE if self.order else 0.0
+        least = 0.0 if self.level is None else LEAST_VARIANCE
+        chosen = [with_bases(each, u, usable, tolerance, most, nudge=nudge) for each in _unknown(self.drift)]
+        chosen += [with_bases(each, u, usable, tolerance, most, least, nudge) for each in _unknown(self.diffusion)]
+        return self._with_unknown(pad_together(chosen))
+
+    def _with_unknown(self, functions: Sequence[Unknown]) -> "Graph":
+        left = iter(functions)
+        drift, diffusion = (
+            tuple(next(left) if isinstance(each, Unknown) else each for each in part)
+            for part in (self.drift, self.diffusion)
+        )
+        return replace(self, drift=drift, diffusion=diffusion)
+
+    @property
+    def rank(self) -> int:
+        """How many points the features have, all functions together."""
+        return sum(int(np.sum(np.asarray(basis.used))) for function in self.unknown for basis in function.bases)
+
+    def features(self, u: Float[Array, "n d"], order: int = 0) -> Float[Array, "n functions k p"]:
+        """Features of all unknown functions and their derivatives, drift first, padded to as many weights for each."""
+        parts = [function.features(u, order) for function in self.unknown]
+        most = max(part.shape[-1] for part in parts)
+        padded = [jnp.pad(part, ((0, 0),) * 3 + ((0, most - part.shape[-1]),)) for part in parts]
+        return jnp.concatenate(padded, axis=1)
+
+    def prior_variance(self, u: Float[Array, "n d"]) -> Float[Array, "n functions"]:
+        return jnp.concatenate([function.prior_variance(u) for function in self.unknown], axis=1)
+
+    def prior_covariance(self, u: Float[Array, "n d"]) -> Float[Array, "functions n n"]:
+        return jnp.concatenate([function.prior_covariance(u) for function in self.unknown], axis=0)
+
+    @property
+    def offset(self) -> Float[Array, " functions"]:
+        """Prior means of the unknown functions: 0 but for the entries of σ that go through a link."""
+        if self.level is None:
+            return jnp.zeros(self.functions)
+        linked = (self.drifts, self.functions - self.drifts - self.positive)
+        return jnp.pad(LINKS[self.link].inverse(self.level), linked)
+
+    def latent(
+        self, phi: Float[Array, "n functions k p"], weights: Float[Array, "functions p"]
+    ) -> Float[Array, "n functions k"]:
+        """The unknown functions and their derivatives before the link, from their features and weights."""
+        value = np.eye(1, phi.shape[2])
+        return jnp.einsum("nfkp,fp->nfk", phi, weights) + self.offset[:, None] * value
+
+    # from latents to a Gaussian
+
+    def gaussian(self, latent: Float[Array, "functions k"], u: Float[Array, " d"], dt: Float[Array, ""]) -> Gaussian:
+        """Mean and covariance of the increment from u, given all unknown functions and their derivatives there."""
+        mean, covariance = self.law.gaussian(self._drift_jet(latent, u), self._diffusion_jet(latent, u), dt)
+        return mean, covariance + self.noise * jnp.diag(self.noise_unit)
+
+    def values(
+        self, latent: Float[Array, " functions"], u: Float[Array, " d"]
+    ) -> tuple[Float[Array, " d"], Float[Array, "d d"]]:
+        """Drift and diffusion at a point, without derivatives."""
+        plain = latent[:, None]
+        return self._drift_jet(plain, u).value, self._diffusion_jet(plain, u).value
+
+    def _drift_jet(self, latent: Float[Array, "functions k"], u: Float[Array, " d"]) -> Jet:
+        return _filled(self.drift, unpacked(latent[: self.drifts].T, self.dimension), u)
+
+    def _diffusion_jet(self, latent: Float[Array, "functions k"], u: Float[Array, " d"]) -> Jet:
+        """σ and its derivatives: each entry is an increasing function of its own latent, so the chain rule is short."""
+        jet = unpacked(latent[self.drifts :].T, self.dimension)
+        if jet.slope is None:
+            entries = Jet(self.entries(jet.value))
+        else:
+            ones = jnp.ones_like(jet.value)
+
+            def slope(latent: Array) -> Array:
+                return jax.jvp(self.entries, (latent,), (ones,))[1]
+
+            first, second = jax.jvp(slope, (jet.value,), (ones,))
+            slopes, bends = jet.derivatives
+            bend = first * bends + second * slopes[:, None] * slopes[None]
+            entries = Jet(self.entries(jet.value), first * slopes, bend)
+        return in_parts(_filled(self.diffusion, entries, u), self.matrix)
+
+    def entries(self, latent: Float[Array, "*batch entries"]) -> Float[Array, "*batch entries"]:
+        """The unknown entries of σ from their unconstrained functions; increasing in each of them."""
+        linked = LINKS[self.link].forward(latent[..., : self.positive])
+        return self.unit * jnp.concatenate([linked, latent[..., self.positive :]], axis=-1)
+
+    def matrix(self, entries: Float[Array, "*batch entries"]) -> Float[Array, "*batch d d"]:
+        """σ: diagonal, isotropic or lower triangular."""
+        return contract(entries, jnp.asarray(self._places))
+
+    @property
+    def _places(self) -> np.ndarray:
+        """Where each entry of σ stands: (entries, d, d)."""
+        rows, columns = diffusion_entries(self.structure, self.dimension)
+        places = np.zeros((len(rows), self.dimension, self.dimension))
+        places[np.arange(len(rows)), rows, columns] = 1.0
+        if self.structure == "isotropic":
+            places[0] = np.eye(self.dimension)
+        return places
+
+    # what completion asks
+
+    def groups(self) -> list[Group]:
+        """All functions together; or, where the law does not couple them, drifts and diffusions apart, and without
+        correlated noise dimension by dimension."""
+        d, everything = self.dimension, list(range(self.functions))
+        first, second = np.tril_indices(d)
+        means, covariances = list(range(d)), list(range(d, d + len(first)))
+        drifts, diffusions = everything[: self.drifts], everything[self.drifts :]
+        if self.law.couples:
+            return [Group(everything, means + covariances)]
+        places = self._places[_is_unknown(self.diffusion)]
+        if np.any(self._places * (1 - np.eye(d))):
+            return [Group(part, rows) for part, rows in ((drifts, means), (diffusions, covariances)) if part]
+        variances = np.asarray(covariances)[first == second]
+        return [
+            *(Group([f], [i]) for f, i in zip(drifts, self.unknown_coordinates.tolist(), strict=True)),
+            *(Group([f], variances[np.diagonal(at) > 0].tolist()) for f, at in zip(diffusions, places, strict=True)),
+        ]
+
+    def start(self, cells: Cells) -> Start | None:
+        """None for the prior's mean; under a link whose prior mean is no diffusion at all, the quadratic variation.
+
+        That is y²/Δt at each cell, in units of σ's own entries.
+        """
+        if self.level is not None:
+            return None
+        squares = jnp.square(cells.y) + jnp.diagonal(cells.scatter, axis1=1, axis2=2) / jnp.maximum(
+            cells.weight, 1e-300
+        ).reshape(-1, 1)
+        variation = squares / cells.dt[:, None]
+        if self.structure == "isotropic":
+            variation = jnp.mean(variation, axis=1, keepdims=True)
+        else:
+            rows, columns = diffusion_entries(self.structure, self.dimension)
+            diagonal = _is_unknown(self.diffusion)[rows == columns]
+            variation = variation if diagonal.all() else variation[:, np.flatnonzero(diagonal)]
+        variation = variation / jnp.square(self.unit[: self.positive])
+        return Start(slice(self.drifts, self.drifts + self.positive), variation, LINKS[self.link].inverse)
+
+    # a picture
+
+    def draw(self) -> str:
+        """The graph as an SVG document, laid out as in the paper (its section 2)."""
+        diffusion = "σ" if self.link == "identity" else f"σ, by {self.link}"
+        nodes = {
+            "ξ": Node(0, 0, "ξₙ", random=True),
+            "σξ": Node(0, 1, "σ̄ₙ √Δtₙ ξₙ"),
+            "∘σ": Node(1, 0),
+            "σ": Node(1, 1, "σ̄ₙ"),
+            "Δt": Node(2, 0, "Δtₙ"),
+            "X": Node(2, 1, "Xₙ"),
+            "Y": Node(2, 2, "Yₙ"),
+            "∘f": Node(3, 0),
+            "f": Node(3, 1, "f̄ₙ"),
+            "ε": Node(3, 2, "εₙ", random=True),
+            "fΔt": Node(4, 1, "f̄ₙ Δtₙ"),
+        }
+        unknown = [Arrow("X", "f", "f"), Arrow("X", "σ", diffusion)]
+        products = [("Δt", "∘f"), ("f", "∘f"), ("∘f", "fΔt"), ("Δt", "∘σ"), ("σ", "∘σ"), ("ξ", "∘σ"), ("∘σ", "σξ")]
+        sums = [("σξ", "Y"), ("fΔt", "Y"), ("ε", "Y")]
+        return draw_graph(nodes, unknown + [Arrow(*ends) for ends in products + sums])
+
+    def _repr_svg_(self) -> str:
+        return self.draw()
+
+
+def _unknown(functions: Sequence[Function]) -> list[Unknown]:
+    return [function for function in functions if isinstance(function, Unknown)]
+
+
+def _is_unknown(functions: Sequence[Function]) -> np.ndarray:
+    """Which outputs of these functions, one after another, are unknown."""
+    return np.concatenate([np.full(each.outputs, isinstance(each, Unknown)) for each in functions])
+
+
+def _with_kernels(functions: Sequence[Function], kernels: Sequence[Kernel]) -> tuple[Function, ...]:
+    left = iter(kernels)
+    return tuple(replace(each, kernel=next(left)) if isinstance(each, Unknown) else each for each in functions)
+
+
+def _filled(functions: Sequence[Function], unknown: Jet, u: Float[Array, " d"]) -> Jet:
+    """The jet of all outputs: those that are known computed, the others taken from `unknown` in their order."""
+    if all(isinstance(each, Unknown) for each in functions):
+        return unknown
+    parts, begin = [], 0
+    for function in functions:
+        if isinstance(function, Known):
+            parts.append(function.jet(u, 0 if unknown.slope is None else 2))
+        else:
+            end = begin + function.outputs
+            parts.append(in_parts(unknown, partial(_between, begin, end)))
+            begin = end
+    return jax.tree.map(lambda *outputs: jnp.concatenate(outputs, axis=-1), *parts)
+
+
+def _between(begin: int, end: int, part: Float[Array, "... outputs"]) -> Float[Array, "... some"]:
+    return part[..., begin:end]

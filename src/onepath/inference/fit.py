@@ -1,0 +1,159 @@
+"""The fit, from top to bottom: observation, units, graph, cells, search, completion, posterior, law."""
+
+import numpy as np
+from jaxtyping import Array, Float
+
+from onepath.data.cells import Cells, cells_of
+from onepath.data.trajectory import Trajectory
+from onepath.data.transitions import Transitions, units_of
+from onepath.gp.parameters import Mask, pack, parameters_of
+from onepath.graph.default import build_graph, smoothing_of
+from onepath.graph.graph import Graph
+from onepath.graph.laws import EULER, LINEARISED
+from onepath.inference.adequacy import Stiffness, stiffness_of
+from onepath.inference.completion import objective_of
+from onepath.inference.learning.criterion import Weights
+from onepath.inference.learning.learned import LearnedTheta
+from onepath.inference.learning.prior import parameter_prior
+from onepath.inference.learning.restart import shorter_starts
+from onepath.inference.learning.search import (
+    Problem,
+    SearchOptions,
+    learned_mask,
+    on_device,
+    search_by_crossval,
+    search_by_evidence,
+)
+from onepath.inference.observation import Exact, Observation
+from onepath.inference.options import FitOptions
+from onepath.inference.posterior.mixture import Completed, CompletionOptions, complete_at
+from onepath.inference.result import Fit
+from onepath.numerics.compiled import compiled
+from onepath.numerics.precision import in_double
+
+CELLS = {1: (256, 256), 2: (256, 1024), 3: (256, 2048)}
+"""Cells that transitions are merged into, at least and at most, by dimension; above three dimensions as in three."""
+
+MOST_TURNS = 100
+"""Of an observation with the fit."""
+
+CLEARLY_BETTER = 7.0
+"""Log-posterior probability by which one optimum is better than another, so that the other does not count."""
+
+
+@in_double
+def fit(trajectory: Trajectory, options: FitOptions) -> Fit:
+    """Learn drift and diffusion: once, or in turns with an observation that needs to know them."""
+    found, observation = None, options.observation
+    for _ in range(MOST_TURNS):
+        transitions = observation.transitions(trajectory, found)
+        if transitions is None:
+            break
+        _check_transitions(transitions, trajectory, observation)
+        found = fit_transitions(transitions, options)
+    else:
+        raise RuntimeError(f"The observation {observation.name!r} came to no end in {MOST_TURNS} turns with the fit.")
+    if found is None:
+        raise ValueError(f"The observation {observation.name!r} gave no transitions to learn from.")
+    return found
+
+
+def fit_transitions(transitions: Transitions, options: FitOptions) -> Fit:
+    """One fit to weighted transitions."""
+    units = units_of(transitions, common=options.graph.noise == "isotropic")
+    graph = build_graph(options.graph, transitions, units).with_law(options.law or EULER)
+    mask = learned_mask(graph, options.fixed)
+    cells = on_device(cells_of(transitions, units, options.cells or _usual_cells(transitions)))
+    smoothing = smoothing_of(options.smoothing, graph, units) if options.smoothing else None
+    completion = CompletionOptions(options.solver, options.tolerance, smoothing)
+    if options.search is None or not any(mask):
+        learned, completed = None, complete_at(graph, mask, cells, completion, None)
+    elif options.search.method == "evidence":
+        learned, completed = _learn_by_evidence(graph, mask, cells, completion, options.search)
+    else:
+        learned = search_by_crossval(_problem(graph, mask, cells, completion), transitions, units, options.search)
+        completed = complete_at(graph, mask, cells, completion, learned)
+    if options.law is not None:
+        return Fit(transitions, units, completed, learned, None)
+    return _with_adequate_law(Fit(transitions, units, completed, learned, None), graph, mask, cells, completion)
+
+
+def _usual_cells(transitions: Transitions) -> int:
+    """A power of two, so that the next series finds its code compiled."""
+    count, d = transitions.x.shape
+    least, most = CELLS[min(d, 3)]
+    return min(max(least, 1 << (count - 1).bit_length()), most)
+
+
+def _problem(graph: Graph, mask: Mask, cells: Cells, options: CompletionOptions) -> Problem:
+    prior = parameter_prior(parameters_of(graph.parameters, mask), np.asarray(pack(graph.parameters, mask)))
+    return Problem(graph, mask, prior, cells, options.solver)
+
+
+def _learn_by_evidence(
+    graph: Graph, mask: Mask, cells: Cells, options: CompletionOptions, search: SearchOptions
+) -> tuple[LearnedTheta, Completed]:
+    """Search, complete, and search again where a function has left waves over: the better optimum, or both."""
+    problem = _problem(graph, mask, cells, options)
+    smooth = search_by_evidence(problem, search)
+    first = complete_at(graph, mask, cells, options, smooth)
+    scores = np.asarray(_scores(first.posterior.graph, cells, first.completion.weights))
+    starts = shorter_starts(scores, graph.drifts, cells, problem.prior, parameters_of(graph.parameters, mask))
+    if starts is None:
+        return smooth, first
+    wavy = search_by_evidence(problem, search, starts)
+    try:
+        second = complete_at(graph, mask, cells, options, wavy)
+    except RuntimeError:  # the first answer stands
+        return smooth, first
+    difference = _log_posterior(wavy, second) - _log_posterior(smooth, first)
+    if abs(difference) > CLEARLY_BETTER:
+        return (wavy, second) if difference > 0 else (smooth, first)
+    better, worse = (wavy, smooth) if difference > 0 else (smooth, wavy)
+    both = better._replace(other=worse)
+    return both, complete_at(graph, mask, cells, options, both)
+
+
+def _log_posterior(learned: LearnedTheta, completed: Completed) -> float:
+    """Of the best parameters, up to a constant: their evidence and their prior."""
+    return completed.evidence - learned.prior.negative_log(learned.optimum.theta)[0]
+
+
+@compiled
+def _scores(graph: Graph, cells: Cells, weights: Weights) -> Float[Array, "c functions"]:
+    return objective_of(graph, cells).scores(weights)
+
+
+def _with_adequate_law(found: Fit, graph: Graph, mask: Mask, cells: Cells, options: CompletionOptions) -> Fit:
+    """The fit itself where Euler's law is adequate, else the graph completed once more, with the second law.
+
+    The parameters stay those learned with Euler's law, which says as much about smoothness; how probable each of those
+    around them is, is judged anew.
+    """
+    stiffness = stiffness_of(found.completed.posterior, cells)
+    if stiffness.euler_is_adequate:
+        return found._replace(stiffness=stiffness)
+    completed = complete_at(graph.with_law(LINEARISED), mask, cells, options, found.learned)
+    change = stiffness_of(completed.posterior, cells).change
+    return found._replace(completed=completed, stiffness=Stiffness(change, stiffness.shift))
+
+
+def _check_transitions(transitions: Transitions, trajectory: Trajectory, observation: Observation) -> None:
+    """Refuse what is no transition for each step, with a weight."""
+    if len(transitions) != trajectory.transitions:
+        raise ValueError(
+            f"The observation {observation.name!r} gave {len(transitions)} transitions for {trajectory.transitions} "
+            "steps of the trajectory: give one for each step, with a weight of 0 where nothing is known of it."
+        )
+    weight = transitions.weights
+    if isinstance(observation, Exact):
+        return
+    parts, d = (transitions.x, transitions.y, transitions.dt), trajectory.dimension
+    if [part.shape[1:] for part in parts] != [(d,), (d,), ()] or not all(np.isfinite(part).all() for part in parts):
+        raise ValueError(f"The observation {observation.name!r} gave transitions that are not finite or not (n, {d}).")
+    if weight is None:
+        return
+    if not (weight.shape == transitions.dt.shape and np.all(np.isfinite(weight)) and np.all(weight >= 0)):
+        raise ValueError(f"The observation {observation.name!r} gave weights that are not finite numbers from 0 on.")
+    if not np.any(weight > 0):
+        raise ValueError(f"The observation {observation.name!r} gave every transition the weight 0.")

@@ -1,0 +1,1 @@
+"""Learning the parameters θ of a graph: criteria, priors, optimisers, hypotheses."""

@@ -1,0 +1,217 @@
+"""The search for θ: by evidence, or by the paper's randomised cross-validation."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from onepath.data.cells import Cells, cells_of, coarser
+from onepath.data.transitions import Transitions, Units
+from onepath.gp.parameters import Mask, learnable, pack, parameters_of
+from onepath.graph.graph import Graph
+from onepath.inference.completion import Solver, initial_weights, objective_of
+from onepath.inference.learning.constant import constant_noise, may_be_constant
+from onepath.inference.learning.criterion import Judgement, Weights, graph_at
+from onepath.inference.learning.crossval import judge_split
+from onepath.inference.learning.evidence import judge_evidence
+from onepath.inference.learning.learned import LearnedTheta
+from onepath.inference.learning.optimisers import Criterion, Optimum, descend, explore, settle
+from onepath.inference.learning.prior import ParameterPrior
+from onepath.inference.learning.robust import RandomisedLoss, robust_learning
+from onepath.numerics.arrays import Floats, Integers
+from onepath.numerics.compiled import compiled
+from onepath.numerics.linalg import constant
+
+LEARNERS = ("evidence", "crossval", "bayesopt")
+
+MOST_EVALUATIONS = 200
+"""Of a criterion with its slope."""
+
+ROUNDS = 3
+"""How often points for the features are chosen anew, if those of the first parameters do not serve the learned ones."""
+
+
+class Fineness(NamedTuple):
+    """Cells, and points for the features of one term, while θ is learned; by dimension, above three as in three."""
+
+    cells: dict[int, int]
+    points: dict[int, int]
+
+
+USUAL = Fineness({1: 128, 2: 256, 3: 256}, {1: 64, 2: 64, 3: 32})
+"""Many fits, each coarser than the last one."""
+
+FINER = Fineness({1: 256, 2: 256, 3: 256}, {1: 128, 2: 64, 3: 32})
+"""Where a function turned out to have short waves."""
+
+TOLERANCE = 1e-4
+"""Of the features while parameters are learned."""
+
+
+class SearchOptions(NamedTuple):
+    """How to search; `splits` and `evaluations` are the paper's M and K."""
+
+    method: str
+    splits: int = 10
+    evaluations: int = 150
+    random_state: int | np.random.Generator | None = None
+    watch: Callable[[int, float], None] = lambda _count, _value: None
+
+
+class Problem(NamedTuple):
+    """What is searched: a graph, which of its leaves are learned, what is known of them beforehand, on which cells."""
+
+    graph: Graph
+    mask: Mask
+    prior: ParameterPrior
+    cells: Cells
+    solver: Solver
+
+
+def learned_mask(graph: Graph, fixed: Sequence[str]) -> Mask:
+    """Which leaves of θ are learned: all but those whose name, or the beginning of it, is in `fixed`."""
+    possible = learnable(graph.parameters)
+    stems = tuple(dict.fromkeys(each.stem for each in parameters_of(graph.parameters, possible)))
+    for name in fixed:
+        if not any(_begins(stem, name) for stem in stems):
+            raise ValueError(f"fixed names {name!r}, which is no parameter of this model. It has {', '.join(stems)}.")
+    kept = iter([not any(_begins(stem, name) for name in fixed) for stem in stems])
+    return tuple(used and next(kept) for used in possible)
+
+
+def _begins(stem: str, name: str) -> bool:
+    return stem == name or stem.startswith(name + ".")
+
+
+def search_by_evidence(problem: Problem, options: SearchOptions, starts: Floats | None = None) -> LearnedTheta:
+    """θ of largest posterior probability, its curvature, and the hypothesis of constant noise, on coarse cells.
+
+    From the graph's own parameters or, on finer cells, from the best of some (s, k). Points for the features are chosen
+    again while the learned parameters need more of them than they have.
+    """
+    graph, mask, prior, cells, _ = problem
+    fineness, dimension = USUAL if starts is None else FINER, min(graph.dimension, 3)
+    if starts is None:
+        starts = np.asarray(pack(graph.parameters, mask))[None]
+    cells = on_device(coarser(Cells(*map(np.asarray, cells)), fineness.cells[dimension]))
+    points = fineness.points[dimension]
+    current = graph_at(graph, mask, constant(starts[0])).with_bases(cells, TOLERANCE, points)
+    for _ in range(ROUNDS):
+        evidence = _evidence(problem._replace(graph=current, cells=cells), options)
+        start = starts[0] if len(starts) == 1 else min(starts, key=lambda each: evidence(each)[0])
+        optimum = descend(evidence, start, prior.bounds, MOST_EVALUATIONS)
+        better = graph_at(current, mask, constant(optimum.theta)).with_bases(cells, TOLERANCE, points)
+        if better.rank <= current.rank:
+            break
+        current, starts = better, optimum.theta[None]
+    evidence = _evidence(problem._replace(graph=current, cells=cells), options)
+    optimum = settle(evidence, optimum, prior.bounds)
+    same_noise = None
+    if optimum.curvature is not None and may_be_constant(graph, mask):
+        same_noise = constant_noise(parameters_of(graph.parameters, mask), evidence, prior, optimum)
+    return LearnedTheta(graph_at(current, mask, constant(optimum.theta)), prior, optimum, constant=same_noise)
+
+
+def search_by_crossval(
+    problem: Problem, transitions: Transitions, units: Units, options: SearchOptions
+) -> LearnedTheta:
+    """θ of least validation loss over random halves: by slopes on the same halves, or as in the paper.
+
+    The paper's way is Bayesian optimisation, with fresh halves each time and no prior but the bounds of the search; it
+    goes far with every step, so its points for the features stay as they are.
+    """
+    graph, mask, prior, cells, _ = problem
+    papers_way, dimension = options.method == "bayesopt", min(graph.dimension, 3)
+    most, points = USUAL.cells[dimension], USUAL.points[dimension]
+    coarse = on_device(coarser(Cells(*map(np.asarray, cells)), most))
+    current = graph.with_bases(coarse, TOLERANCE, points)
+    for _ in range(ROUNDS):
+        optimum = _least_validation_loss(problem._replace(graph=current), transitions, units, most, options)
+        learned = graph_at(current, mask, constant(optimum.theta))
+        better = learned.with_bases(coarse, TOLERANCE, points)
+        if better.rank <= current.rank or papers_way:
+            break
+        current = better
+    return LearnedTheta(learned, prior, optimum)
+
+
+def _least_validation_loss(
+    problem: Problem, transitions: Transitions, units: Units, most: int, options: SearchOptions
+) -> Optimum:
+    """By the Robust Learning Algorithm on halves of the transitions, each merged into so many cells."""
+    graph, mask, prior, _, solver = problem
+    start, rng = np.asarray(pack(graph.parameters, mask)), np.random.default_rng(options.random_state)
+    judged = WarmStart(_initial(graph, on_device(cells_of(transitions, units, most))), options.watch)
+    papers_way = options.method == "bayesopt"
+
+    def half(indices: Integers) -> Cells:
+        return on_device(cells_of(transitions.rows(indices), units, most))
+
+    def validation_loss(theta: Floats, training: Integers, validation: Integers) -> tuple[float, Floats]:
+        first, second = half(training), half(validation)
+        return judged(lambda start: judge_split(constant(theta), graph, mask, first, second, solver, start))
+
+    def active_learner(loss: RandomisedLoss) -> Optimum:
+        if papers_way:
+            return explore(loss, start, prior.spread, options.evaluations, int(rng.integers(2**31)), loss.held)
+        penalised = _penalised(loss, prior)
+        return settle(penalised, descend(penalised, start, prior.bounds, MOST_EVALUATIONS), prior.bounds)
+
+    return robust_learning(
+        validation_loss,
+        len(transitions),
+        active_learner,
+        splits=options.splits,
+        fresh=papers_way,
+        random_state=rng,
+    )
+
+
+def on_device(cells: Cells) -> Cells:
+    """Cells as JAX's arrays."""
+    return Cells(*map(constant, cells))
+
+
+class WarmStart:
+    """Judgements of θ, each completion started from the last one that succeeded; a failed one is tried again cold."""
+
+    def __init__(self, start: Weights, watch: Callable[[int, float], None]) -> None:
+        self.cold = self.warm = start
+        self.count, self.watch = 0, watch
+
+    def __call__(self, judge: Callable[[Weights], Judgement]) -> tuple[float, Floats]:
+        judgement = judge(self.warm)
+        if not np.isfinite(judgement.value):
+            judgement = judge(self.cold)
+        if np.isfinite(judgement.value):
+            self.warm = judgement.completion.weights
+        self.count += 1
+        self.watch(self.count, float(judgement.value))
+        return float(judgement.value), np.asarray(judgement.slope)
+
+
+def _evidence(problem: Problem, options: SearchOptions) -> Criterion:
+    """The negative log posterior probability of θ."""
+    graph, mask, prior, cells, solver = problem
+    judged = WarmStart(_initial(graph, cells), options.watch)
+
+    def evidence(theta: Floats) -> tuple[float, Floats]:
+        return judged(lambda start: judge_evidence(constant(theta), graph, mask, cells, solver, start))
+
+    return _penalised(evidence, prior)
+
+
+def _penalised(criterion: Criterion, prior: ParameterPrior) -> Criterion:
+    """The criterion plus the negative log prior."""
+
+    def both(theta: Floats) -> tuple[float, Floats]:
+        value, slope = criterion(theta)
+        penalty, penalty_slope = prior.negative_log(theta)
+        return value + penalty, slope + penalty_slope
+
+    return both
+
+
+@compiled
+def _initial(graph: Graph, cells: Cells) -> Weights:
+    return initial_weights(objective_of(graph, cells))

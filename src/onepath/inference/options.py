@@ -1,0 +1,90 @@
+"""Options of a fit: an estimator's settings, refused where they mean nothing, before any work."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from onepath.graph.default import GraphOptions
+from onepath.graph.graph import NOISES
+from onepath.graph.laws import EULER, LAWS, Law
+from onepath.graph.links import LINKS
+from onepath.inference.completion import SOLVERS, Solver
+from onepath.inference.learning.search import LEARNERS, SearchOptions
+from onepath.inference.observation import Exact, Observation
+from onepath.numerics.checks import check_not_negative, check_whole
+
+
+class FitOptions(NamedTuple):
+    """All that may be chosen about a fit. Without a law the data decide; without a search θ is used as given."""
+
+    graph: GraphOptions
+    observation: Observation
+    law: Law | None
+    solver: Solver
+    search: SearchOptions | None
+    fixed: Sequence[str] = ()
+    cells: int | None = None
+    tolerance: float = 1e-5
+    smoothing: float = 0.0
+
+
+def read_options(settings: Mapping[str, Any], watch: Callable[[int, float], None]) -> FitOptions:
+    """The options that settings of `SDE`, by name, stand for."""
+    _check(settings)
+    learn, search = settings["learn"], None
+    if learn is not None:
+        splits = settings["splits"] or (1 if learn == "bayesopt" else 10)
+        evaluations = settings["evaluations"] or (75 if splits == 1 else 150)
+        search = SearchOptions(learn, splits, evaluations, settings["random_state"], watch)
+    return FitOptions(
+        graph=GraphOptions(**{name: settings[name] for name in GraphOptions._fields}),
+        observation=settings["observation"] or Exact(),
+        law=_law(settings),
+        solver=SOLVERS[settings["solver"]],
+        search=search,
+        **{name: settings[name] for name in ("fixed", "cells", "tolerance", "smoothing")},
+    )
+
+
+def _is_papers_way(settings: Mapping[str, Any]) -> bool:
+    """The paper's solvers and smoothing put the drift at its best in one step, which takes Euler's law."""
+    return bool(settings["solver"] != "fisher" or settings["smoothing"] > 0)
+
+
+def _law(settings: Mapping[str, Any]) -> Law | None:
+    """The transition law that was asked for; None where the data decide."""
+    asked = settings["transition"]
+    if isinstance(asked, Law):
+        return asked
+    if asked == "auto":
+        return EULER if _is_papers_way(settings) else None
+    return LAWS[asked]
+
+
+def _check(settings: Mapping[str, Any]) -> None:
+    """Refuse what means nothing."""
+    known_values = {"noise": ("auto", *NOISES), "link": (*LINKS,), "solver": (*SOLVERS,), "learn": (*LEARNERS, None)}
+    if not isinstance(settings["transition"], Law):
+        known_values["transition"] = ("auto", *LAWS)
+    for name, known in known_values.items():
+        if settings[name] not in known:
+            choices = ", ".join(map(repr, known))
+            raise ValueError(f"{name}={settings[name]!r} is not known. Choose one of {choices}.")
+    if not (settings["observation"] is None or isinstance(settings["observation"], Observation)):
+        raise TypeError(
+            f"observation={settings['observation']!r} cannot be used: give an instance of a subclass of "
+            "onepath.inference.observation.Observation, or None to take readings for the state itself."
+        )
+    for name in ("smoothing", "tolerance", "noise_variance"):
+        if settings[name] is not None or name != "noise_variance":
+            check_not_negative(name, settings[name])
+    for name, least in (("cells", 16), ("splits", 1), ("evaluations", 10)):
+        if settings[name] is not None:
+            check_whole(name, settings[name], least)
+    fixed: Sequence[Any] = settings["fixed"]
+    if isinstance(fixed, str) or not all(isinstance(name, str) for name in fixed):
+        raise ValueError(f"fixed={fixed!r} cannot be used: give a sequence of parameter names.")
+    if _is_papers_way(settings) and _law(settings) != EULER:
+        raise ValueError(
+            f"transition={settings['transition']!r} needs solver='fisher' and smoothing=0: the paper's solvers and "
+            "smoothing rest on Euler's law, under which the best drift is found in one step. Use transition='euler'."
+        )

@@ -1,0 +1,1 @@
+"""What is known after completion, and the programs that evaluate it at points."""

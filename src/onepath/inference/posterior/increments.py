@@ -1,0 +1,87 @@
+"""The law of one increment under a posterior: all that simulation, diagnosis and observations know of the engine."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from onepath.data.transitions import Units
+from onepath.graph.graph import Graph
+from onepath.inference.posterior.evaluate import in_chunks
+from onepath.inference.posterior.posterior import Member, Posterior
+from onepath.numerics.arrays import Floats
+from onepath.numerics.compiled import compiled
+
+Increments = Callable[[Array, Array], tuple[Array, Array]]
+"""Points (n, d) and durations (n,) to means (n, d) and covariances (n, d, d) of increments, standardised."""
+
+MANY, NODES = 20_000, 4096
+"""So many equal steps in one dimension are looked up between so many nodes, which is good to six digits."""
+
+
+def drawn_law(posterior: Posterior, chosen: Array, weights: Float[Array, "n f p"], noise_grows: bool) -> Increments:
+    """With the parameters of one member, and weights of its own for every point."""
+    member = jax.tree.map(lambda leaf: jnp.asarray(leaf)[chosen], posterior.members)
+    graph = posterior.graph_of(member)
+
+    def law(u: Array, dt: Array) -> tuple[Array, Array]:
+        latent = jnp.sum(graph.features(u, graph.order) * weights[:, :, None], axis=3)
+        return _gaussians(graph, latent.at[:, :, 0].add(graph.offset), u, dt, noise_grows)
+
+    return law
+
+
+def mean_law(posterior: Posterior, noise_grows: bool) -> Increments:
+    """At the posterior mean of the unknown functions, before the link."""
+
+    def law(u: Array, dt: Array) -> tuple[Array, Array]:
+        def one_member(member: Member) -> Float[Array, "n f k"]:
+            graph = posterior.graph_of(member)
+            latent = jnp.sum(graph.features(u, graph.order) * member.weights[:, None], axis=3)
+            return latent.at[:, :, 0].add(graph.offset)
+
+        members = jax.tree.map(jnp.asarray, posterior.members)
+        latent = jnp.tensordot(jnp.asarray(posterior.mass), jax.lax.map(one_member, members), axes=1)
+        return _gaussians(posterior.graph, latent, u, dt, noise_grows)
+
+    return law
+
+
+def _gaussians(
+    graph: Graph, latent: Float[Array, "n f k"], u: Array, dt: Array, noise_grows: bool
+) -> tuple[Array, Array]:
+    """Means and covariances of increments. λ is what a step leaves unexplained, whatever its length, as it was fitted.
+
+    To simulate at another step than the data's it is noise that grows with time: a step of another length than the
+    median one leaves its share.
+    """
+
+    def one(latent: Array, u: Array, dt: Array) -> tuple[Array, Array]:
+        own = replace(graph, noise=graph.noise * dt) if noise_grows else graph
+        return own.gaussian(latent, u, dt)
+
+    return jax.vmap(one)(latent, u, dt)
+
+
+@compiled
+def _mean_increments(posterior: Posterior, u: Array, dt: Array) -> tuple[Array, Array]:
+    return mean_law(posterior, noise_grows=False)(u, dt)
+
+
+def increments(posterior: Posterior, units: Units, x: Floats, dt: Floats | float) -> tuple[Floats, Floats]:
+    """Means (n, d) and covariances (n, d, d) of increments from x (n, d) over dt, in the data's units, as fitted."""
+    u, steps = units.points(x), np.broadcast_to(dt, len(x)) / units.time
+    if u.shape[1] == 1 and len(u) > MANY and np.ptp(steps) <= 1e-9 * steps[0]:
+        mean, covariance = _looked_up(posterior, u[:, 0], steps[0])
+    else:
+        mean, covariance = in_chunks(_mean_increments, posterior, u, steps)
+    return mean * units.scale, covariance * units.scale[:, None] * units.scale
+
+
+def _looked_up(posterior: Posterior, u: Floats, dt: float) -> tuple[Floats, Floats]:
+    nodes = np.linspace(u.min(), u.max(), NODES)
+    mean, covariance = in_chunks(_mean_increments, posterior, nodes[:, None], np.full(NODES, dt))
+    return np.interp(u, nodes, mean[:, 0])[:, None], np.interp(u, nodes, covariance[:, 0, 0])[:, None, None]

@@ -1,0 +1,26 @@
+"""What came of a fit, in the engine's own terms."""
+
+from typing import NamedTuple
+
+from onepath.data.transitions import Transitions, Units
+from onepath.inference.adequacy import Stiffness
+from onepath.inference.learning.learned import LearnedTheta
+from onepath.inference.posterior.increments import increments
+from onepath.inference.posterior.mixture import Completed
+from onepath.numerics.arrays import Floats
+from onepath.numerics.precision import in_double
+
+
+class Fit(NamedTuple):
+    """What came of a fit: the data it was made of, the posterior, how it was found, and what its steps are like."""
+
+    transitions: Transitions
+    units: Units
+    completed: Completed
+    learned: LearnedTheta | None
+    stiffness: Stiffness | None
+
+    @in_double
+    def increments(self, x: Floats, dt: Floats | float) -> tuple[Floats, Floats]:
+        """Means (n, d) and covariances (n, d, d) of increments from x (n, d) over dt, in the data's units."""
+        return increments(self.completed.posterior, self.units, x, dt)

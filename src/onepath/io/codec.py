@@ -1,0 +1,176 @@
+"""Fitted objects as JSON and arrays, and back: only classes of a fixed list, nothing that runs.
+
+A module, dataclass or named tuple is written as its class's name and its fields; a transition law as its name; an array
+as a reference to a file of its own.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+from tinygp import kernels, transforms
+from tinygp.kernels import base, distance, stationary
+
+from onepath.data.trajectory import Trajectory
+from onepath.data.transitions import Transitions, Units
+from onepath.gp.features import Basis, Unknown
+from onepath.gp.kernels import Cubic, Linear, Matern
+from onepath.graph.graph import Graph
+from onepath.graph.laws import LAWS, Law
+from onepath.inference.adequacy import Stiffness
+from onepath.inference.learning.optimisers import Optimum
+from onepath.inference.observation import Exact
+from onepath.inference.posterior.posterior import Member, Posterior
+from onepath.io.errors import Damaged, Unsavable
+from onepath.io.former import FORMER
+from onepath.model import Methods
+
+GENERATORS = {name: getattr(np.random, name) for name in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")}
+
+OWN: dict[str, type] = {
+    cls.__name__: cls
+    for cls in (
+        *(Matern, Linear, Cubic, Basis, Unknown, Graph, Member, Posterior),
+        *(Trajectory, Transitions, Units, Optimum, Stiffness, Methods, Exact),
+    )
+}
+"""Classes of this package by the name that files call them by, wherever they live."""
+
+
+def _modules_of(module: ModuleType) -> list[type]:
+    return [item for item in vars(module).values() if isinstance(item, type) and issubclass(item, eqx.Module)]
+
+
+@cache
+def known_classes() -> dict[str, type]:
+    """Every class that a model file may name, by its name."""
+    foreign = [found for home in (kernels, base, stationary, distance, transforms) for found in _modules_of(home)]
+    return OWN | {f"tinygp.{cls.__qualname__}": cls for cls in foreign}
+
+
+@cache
+def _names() -> dict[type, str]:
+    return {cls: name for name, cls in known_classes().items()}
+
+
+def _field_names(cls: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(cls)) if is_dataclass(cls) else cls._fields  # type: ignore[attr-defined]
+
+
+def encode(value: Any, keep: Callable[[np.ndarray], int], where: str = "model") -> Any:
+    """A value as JSON; `keep` takes an array and gives the number of its file."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, np.generic):
+        return encode(value.item(), keep, where)
+    if isinstance(value, np.ndarray | jax.Array):
+        return {"array": keep(_plain_array(value, where))}
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if isinstance(value, dict):
+        return {"dict": [[str(key), encode(item, keep, f"{where}[{key!r}]")] for key, item in value.items()]}
+    if type(value) in (list, tuple):
+        return {type(value).__name__: [encode(item, keep, f"{where}[{i}]") for i, item in enumerate(value)]}
+    if isinstance(value, Law):
+        if LAWS.get(value.name) != value:
+            raise _unsavable(value, where)
+        return {"law": value.name}
+    if isinstance(value, np.random.Generator):
+        state = encode(value.bit_generator.state, keep, where)
+        return {"generator": type(value.bit_generator).__name__, "state": state}
+    return _encode_object(value, keep, where)
+
+
+def _encode_object(value: Any, keep: Callable[[np.ndarray], int], where: str) -> dict[str, Any]:
+    cls = type(value)
+    if cls not in _names():
+        raise _unsavable(value, where)
+    parts = {name: encode(getattr(value, name), keep, f"{where}.{name}") for name in _field_names(cls)}
+    return {"class": _names()[cls], "fields": parts}
+
+
+def _unsavable(value: Any, where: str) -> Unsavable:
+    cls = type(value)
+    return Unsavable(
+        f"{where} is of the class {cls.__module__}.{cls.__qualname__}, which a model file cannot hold: it names "
+        "classes of tinygp and onepath only, so that opening a file never runs anybody's code. Build it from tinygp's "
+        "kernels and onepath's laws to save the model, or keep the Python script that made it."
+    )
+
+
+def _plain_array(value: Any, where: str) -> np.ndarray:
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise Unsavable(f"{where} is an array of {array.dtype}, and a model file holds numbers only.")
+    return array
+
+
+def decode(code: Any, arrays: Mapping[int, np.ndarray]) -> Any:
+    """The value behind a code; whatever does not fit is a sign of damage."""
+    if code is None or isinstance(code, bool | int | float | str):
+        return code
+    if not isinstance(code, dict):
+        raise Damaged("a value is written as a bare list")
+    match code:
+        case {"array": int(index)} if index in arrays:
+            return arrays[index]
+        case {"float": "nan" | "inf" | "-inf" as text}:
+            return float(text)
+        case {"dict": list(pairs)}:
+            return {key: decode(item, arrays) for key, item in pairs}
+        case {"list": list(items)}:
+            return [decode(item, arrays) for item in items]
+        case {"tuple": list(items)}:
+            return tuple(decode(item, arrays) for item in items)
+        case {"law": str(name)}:
+            return _law(name)
+        case {"generator": str(name), "state": state} if name in GENERATORS:
+            bits = GENERATORS[name]()
+            bits.state = decode(state, arrays)
+            return np.random.Generator(bits)
+        case {"class": str(name), "fields": dict(parts)}:
+            return _object(name, {key: decode(part, arrays) for key, part in parts.items()})
+    raise Damaged(f"a value is written in no known way: {str(code)[:60]}")
+
+
+def _law(name: str) -> Any:
+    if name not in LAWS:
+        raise Damaged(f"it names the transition law {name!r}, which this version of onepath does not have")
+    return LAWS[name]
+
+
+def _plain(name: str) -> str:
+    """Version 0.1.0 told where in tinygp a class lived."""
+    return f"tinygp.{name.rsplit('.', 1)[1]}" if name.startswith("tinygp.") else name
+
+
+def _object(name: str, parts: dict[str, Any]) -> Any:
+    name, parts = FORMER[name](parts) if name in FORMER else (_plain(name), parts)
+    cls = known_classes().get(name)
+    if cls is None:
+        raise Damaged(f"it names the class {name!r}, which is none of a model's")
+    known = _field_names(cls)
+    unknown = [part for part in parts if part not in known]
+    if unknown:
+        raise Damaged(f"its {cls.__name__} has the field {unknown[0]!r}, which this version of onepath does not have")
+    if not is_dataclass(cls):
+        missing = [part for part in known if part not in parts and part not in cls._field_defaults]  # type: ignore[attr-defined]
+        if missing:
+            raise Damaged(f"its {cls.__name__} lacks {missing[0]!r}")
+        return cls(**parts)
+    made = object.__new__(cls)
+    for field in fields(cls):
+        if field.name in parts:
+            value = parts[field.name]
+        elif field.default is not MISSING:
+            value = field.default
+        else:
+            raise Damaged(f"its {cls.__name__} lacks {field.name!r}, which this version of onepath needs")
+        object.__setattr__(made, field.name, value)
+    return made

@@ -1,0 +1,259 @@
+"""Model: what a fit is. Everything after a fit takes one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+
+import jax
+import numpy as np
+
+from onepath.data.trajectory import Trajectory, read_trajectory
+from onepath.data.transitions import Transitions, Units, transitions_of
+from onepath.gp.parameters import Parameter, learnable, pack, parameters_of
+from onepath.graph.graph import Graph
+from onepath.graph.laws import Law
+from onepath.inference.adequacy import Stiffness
+from onepath.inference.learning.optimisers import Optimum
+from onepath.inference.posterior import evaluate
+from onepath.inference.posterior.increments import increments
+from onepath.inference.posterior.posterior import Posterior
+from onepath.inference.result import Fit
+from onepath.numerics.arrays import Floats
+from onepath.numerics.checks import check_probability, check_whole
+from onepath.numerics.precision import in_double
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+QUADRATURE = 12
+"""Nodes of the average over a diffusion's posterior."""
+
+Seed = int | np.random.Generator | None
+
+
+class Methods(NamedTuple):
+    """By which methods a model was found, as users name them."""
+
+    solver: str
+    learn: str | None
+    observation: str = "exact"
+
+
+class Curve(NamedTuple):
+    """A function at points: posterior mean, and the ends of its band."""
+
+    mean: Floats
+    lower: Floats
+    upper: Floats
+
+
+class Curves(NamedTuple):
+    """Drift (n, d) and diffusion (n, d, d) at points (n, d)."""
+
+    points: Floats
+    drift: Curve
+    diffusion: Curve
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A learned dX = f(X) dt + σ(X) dW: the data, the posterior, and how it was found.
+
+    Immutable. Points are (n, d), drifts (n, d) and diffusions (n, d, d), in the data's units, for every d from 1 on.
+    """
+
+    trajectory: Trajectory
+    transitions: Transitions
+    units: Units
+    posterior: Posterior
+    loss: float  # J, in the data's units
+    evidence: float  # ln p(data | θ), likewise
+    outcome: str  # how completion ended
+    optimum: Optimum | None  # how the search for θ ended
+    stiffness: Stiffness | None  # where the law was chosen by it
+    methods: Methods
+    seconds: float
+    answers: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # of `asked_once`
+
+    @property
+    def graph(self) -> Graph:
+        return self.posterior.graph
+
+    @property
+    def law(self) -> Law:
+        return self.graph.law
+
+    @property
+    def dimension(self) -> int:
+        return self.trajectory.dimension
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.trajectory.names
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What each parameter of the graph is, learned or not."""
+        return self._parameters(learnable(self.graph.parameters))
+
+    @property
+    def learned(self) -> tuple[Parameter, ...]:
+        """Those that were learned: entries of the θ that members of the posterior have."""
+        return self._parameters(self.posterior.mask)
+
+    def _parameters(self, mask: tuple[bool, ...]) -> tuple[Parameter, ...]:
+        return parameters_of(self.graph.parameters, mask)
+
+    @property
+    @in_double
+    def values(self) -> dict[str, float]:
+        """Values of all parameters by name, standardised."""
+        tree = self.graph.parameters
+        theta = np.exp(np.asarray(pack(tree, learnable(tree))))
+        return dict(zip([each.name for each in self.parameters], theta.tolist(), strict=True))
+
+    @property
+    def noise(self) -> Floats:
+        """λ for each dimension, in squared units of the data."""
+        graph = self.graph
+        return np.asarray(graph.noise) * np.asarray(graph.noise_unit) * np.square(self.units.scale)
+
+    @property
+    def constant_noise(self) -> float | None:
+        """Probability that the diffusion is the same everywhere; None where that was not asked."""
+        return self.posterior.constant_noise
+
+    # drift and diffusion
+
+    def drift(self, points: Floats) -> Floats:
+        """Posterior mean of the drift."""
+        return self._out(self._moments(points)[0], points)[0]
+
+    def diffusion(self, points: Floats) -> Floats:
+        """Posterior mean of the diffusion, averaged over what is before the link."""
+        mean, deviation = self._moments(points)
+        nodes, weights = np.polynomial.hermite_e.hermegauss(QUADRATURE)
+        values = [self._out(mean + node * deviation, points)[1] for node in nodes]
+        return np.tensordot(weights / weights.sum(), np.asarray(values), axes=1)
+
+    def drift_band(self, points: Floats, level: float = 0.9) -> tuple[Floats, Floats]:
+        """Ends of the central interval that holds the drift with this probability, point by point."""
+        lower, upper = self._quantiles(points, level)
+        return self._out(lower, points)[0], self._out(upper, points)[0]
+
+    def diffusion_band(self, points: Floats, level: float = 0.9) -> tuple[Floats, Floats]:
+        """Ends of the interval of every entry of the diffusion: quantiles pushed through the link."""
+        lower, upper = self._quantiles(points, level)
+        return self._out(lower, points)[1], self._out(upper, points)[1]
+
+    def curves(self, points: Floats, level: float = 0.9) -> Curves:
+        """Drift and diffusion with their bands."""
+        drift = Curve(self.drift(points), *self.drift_band(points, level))
+        return Curves(points, drift, Curve(self.diffusion(points), *self.diffusion_band(points, level)))
+
+    @in_double
+    def functions(self, points: Floats, draws: int, random_state: Seed = None) -> tuple[Floats, Floats]:
+        """Drift (draws, n, d) and diffusion (draws, n, d, d), drawn together from the posterior."""
+        check_whole("draws", draws, 1)
+        u, n = self._standardised(points), len(points)
+        latent = evaluate.draws(self.posterior, u, draws, np.random.default_rng(random_state))
+        flat = latent.reshape(draws * n, -1)
+        drift, diffusion = self._out(flat, np.tile(points, (draws, 1)))
+        return drift.reshape(draws, n, *drift.shape[1:]), diffusion.reshape(draws, n, *diffusion.shape[1:])
+
+    # increments
+
+    @in_double
+    def increments(self, x: Floats, dt: Floats | float) -> tuple[Floats, Floats]:
+        """Means (n, d) and covariances (n, d, d) of increments from x (n, d) over dt, at the mean of the functions."""
+        return increments(self.posterior, self.units, x, dt)
+
+    @in_double
+    def score(self, transitions: Transitions) -> float:
+        """Mean log predictive density of transitions, in the data's units; higher is better."""
+        if transitions.x.shape[1] != self.dimension:
+            raise ValueError(f"The model has {self.dimension} dimensions, the new data {transitions.x.shape[1]}.")
+        new = self.units.standardised(transitions)
+        mean, covariance = evaluate.predictive(self.posterior, new.x, new.dt)
+        lower = np.linalg.cholesky(covariance)
+        residual = np.linalg.solve(lower, (new.y - mean)[:, :, None])
+        volume = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1) + np.log(self.units.scale).sum()
+        constant = 0.5 * self.dimension * np.log(2 * np.pi)
+        densities = -0.5 * np.square(residual).sum(axis=(1, 2)) - volume - constant
+        return float(np.mean(densities) if new.alike else np.average(densities, weights=new.weight))
+
+    # standardised, before the link
+
+    def _standardised(self, points: Floats) -> Floats:
+        if points.ndim != 2 or points.shape[1] != self.dimension:
+            raise ValueError(f"Points must be an array of shape (n, {self.dimension}); got {points.shape}.")
+        return self.units.points(points)
+
+    @in_double
+    def marginals(self, points: Floats) -> tuple[Floats, Floats]:
+        """Means and variances (n, members, functions) of all latents."""
+        return evaluate.marginals(self.posterior, self._standardised(points))
+
+    def _moments(self, points: Floats) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of the latents over all members."""
+        (means, variances), mass = self.marginals(points), np.asarray(self.posterior.mass)
+        mean = np.einsum("s,nsf->nf", mass, means)
+        return mean, np.sqrt(np.einsum("s,nsf->nf", mass, variances + np.square(means - mean[:, None])))
+
+    def _quantiles(self, points: Floats, level: float) -> tuple[Floats, Floats]:
+        """Ends of the latents' central interval of this probability, over all members."""
+        check_probability("level", level)
+        each, mass = self.marginals(points), self.posterior.for_bands
+        lower, upper = (
+            evaluate.mixture_quantile(mass, *each, probability) for probability in (0.5 - level / 2, 0.5 + level / 2)
+        )
+        return lower, upper
+
+    @in_double
+    def _out(self, latent: Floats, points: Floats) -> tuple[Floats, Floats]:
+        """Drift and diffusion of latents (n, functions) at points, in the data's units."""
+        drift, diffusion = evaluate.values(self.posterior, latent, self.units.points(points))
+        scale, time = self.units.scale, self.units.time
+        return drift * scale / time, diffusion * scale[:, None] / np.sqrt(time)
+
+
+def model_of(trajectory: Trajectory, fit: Fit, methods: Methods, seconds: float) -> Model:
+    """What a fit to a trajectory came to."""
+    completed, volume = fit.completed, fit.transitions.total * float(np.sum(np.log(fit.units.scale)))
+    return Model(
+        trajectory=trajectory,
+        transitions=fit.transitions,
+        units=fit.units,
+        # as NumPy arrays, which keep their precision when a model is pickled or copied outside of double precision
+        posterior=jax.tree.map(np.asarray, completed.posterior),
+        loss=float(completed.completion.loss) + volume,
+        evidence=completed.evidence - volume,
+        outcome=completed.completion.outcome,
+        optimum=None if fit.learned is None else fit.learned.optimum,
+        stiffness=fit.stiffness,
+        methods=methods,
+        seconds=seconds,
+    )
+
+
+def read_transitions(model: Model, x: Any, **times: Any) -> Transitions:
+    """Transitions of another trajectory, in the model's unit of time."""
+    times["unit"] = times.get("unit") or model.trajectory.unit
+    return transitions_of(read_trajectory(x, **times))
+
+
+def asked_once(question: Callable[Concatenate[Model, P], R]) -> Callable[Concatenate[Model, P], R]:
+    """A question to a model whose answer is kept with it, for each choice of plain numbers and words to ask it with."""
+
+    @wraps(question)
+    def answer(model: Model, *args: P.args, **kwargs: P.kwargs) -> R:
+        given = (*args, *(part for pair in sorted(kwargs.items()) for part in pair))
+        if not all(isinstance(part, str | int | float) for part in given):
+            return question(model, *args, **kwargs)
+        key = f"{question.__module__}.{question.__qualname__}{given}"
+        if key not in model.answers:
+            model.answers[key] = question(model, *args, **kwargs)
+        return model.answers[key]
+
+    return answer

@@ -1,0 +1,239 @@
+"""Compiled programs, kept on disk between processes.
+
+JAX can keep what it compiled, but traces and lowers a program anew in every process, which takes longer than a fit.
+Here the finished program is kept, under a name that says everything it depends on: this package's source, the versions
+and the processor below it, and the types, shapes and fixed values of its arguments. What depends on anything else, such
+as a kernel of the user's own, is left to JAX's cache.
+"""
+
+import dataclasses
+import hashlib
+import os
+import pickle
+import platform
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import cache, wraps
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental.serialize_executable import deserialize_and_load, serialize
+
+from onepath.numerics.cache import cache_folder, jax_cache, no_jax_cache
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+ARRAYS = (jax.Array, np.ndarray, np.generic)
+PLAIN = (bool, int, float, str, type(None))
+KNOWN = {"onepath", "tinygp", "equinox", "jax", "jaxlib", "numpy", "builtins"}
+"""Packages whose code is told by their versions, or by the source in this one's case."""
+
+ENGINE = ("numerics", "data", "gp", "graph", "inference", "after")
+"""Folders whose code programs are made of."""
+
+QUICK: dict[str, str | bool] = {"xla_cpu_use_fusion_emitters": False}
+"""Compiles in three fifths of the time, to code that is as fast."""
+
+
+class Slot:
+    """Stands for an array in the result of a program."""
+
+
+Call = Callable[..., Sequence[jax.Array]]
+
+
+class Program:
+    """A program for one kind of arguments: flat arrays in, flat arrays out, and the result they are put into.
+
+    One that was loaded from disk and refuses its first call is compiled `anew`.
+    """
+
+    def __init__(self, call: Call, result: Any, anew: Callable[[], tuple[Call, Any]] | None = None) -> None:
+        self.call, self.anew = call, anew
+        leaves, self.structure = jax.tree.flatten(result)
+        self.leaves = leaves
+        self.places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, Slot)]
+
+    def __call__(self, arrays: Sequence[Any]) -> Any:
+        leaves = list(self.leaves)
+        outputs = self.call(*arrays) if self.anew is None else self._first_call(self.anew, arrays)
+        for place, array in zip(self.places, outputs, strict=True):
+            leaves[place] = array
+        return jax.tree.unflatten(self.structure, leaves)
+
+    def _first_call(self, anew: Callable[[], tuple[Call, Any]], arrays: Sequence[Any]) -> Sequence[jax.Array]:
+        self.anew = None
+        try:
+            return jax.block_until_ready(self.call(*arrays))
+        except Exception:
+            self.call, _ = anew()
+            return self.call(*arrays)
+
+
+PROGRAMS: dict[Any, Program] = {}
+"""Everything that this process has loaded or compiled."""
+
+
+class Foreign(Exception):
+    """A program depends on code that is not known."""
+
+
+def compiled(function: Function) -> Function:
+    """Compile a function for each kind of arguments: arrays vary, all else is fixed. Inside another it is plain."""
+
+    @wraps(function)
+    def run(*args: Any) -> Any:
+        leaves, structure = jax.tree.flatten(args)
+        arrays = [leaf for leaf in leaves if isinstance(leaf, ARRAYS)]
+        if _setting("disable_jit") or any(isinstance(array, jax.core.Tracer) for array in arrays):
+            return function(*args)
+        kinds = tuple((leaf.shape, leaf.dtype) if isinstance(leaf, ARRAYS) else (type(leaf), leaf) for leaf in leaves)
+        key = (function, structure, kinds, _setting("enable_x64"))
+        if key not in PROGRAMS:
+            PROGRAMS[key] = _found(function, args, arrays)
+        return PROGRAMS[key](arrays)
+
+    return run  # type: ignore[return-value]
+
+
+def _found(function: Callable[..., Any], args: tuple[Any, ...], arrays: Sequence[Any]) -> Program:
+    """Loaded from disk or else compiled, and kept there."""
+    folder = cache_folder() if jax.default_backend() == "cpu" else None
+    try:
+        text = "\n".join([_surroundings(_setting("enable_x64")), described(function), described(args)])
+    except Foreign:
+        with jax_cache():
+            return Program(*_compile(function, args, arrays))
+    if folder is None:
+        return Program(*_compile(function, args, arrays))
+    file = folder / f"{hashlib.sha256(text.encode()).hexdigest()}.program"
+
+    def anew() -> tuple[Call, Any]:
+        # a program that JAX's own cache gave back cannot be kept once more: parts of it would be missing
+        with no_jax_cache():
+            call, result = _compile(function, args, arrays)
+        _keep(file, call, result)
+        return call, result
+
+    kept = _loaded(file, len(arrays))
+    return Program(*anew()) if kept is None else Program(*kept, anew)
+
+
+def _compile(function: Callable[..., Any], args: tuple[Any, ...], arrays: Sequence[Any]) -> tuple[Any, Any]:
+    """The program, and its result with slots in the place of arrays."""
+    leaves, structure = jax.tree.flatten(args)
+    results = []
+
+    def flat(*arrays: jax.Array) -> list[Any]:
+        given = iter(arrays)
+        filled = [next(given) if isinstance(leaf, ARRAYS) else leaf for leaf in leaves]
+        result = function(*jax.tree.unflatten(structure, filled))
+        results.append(jax.tree.map(lambda leaf: Slot() if isinstance(leaf, ARRAYS) else leaf, result))
+        return [leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, ARRAYS)]
+
+    flat.__name__ = function.__name__
+    lowered = jax.jit(flat).lower(*arrays)
+    return lowered.compile(compiler_options=_options()), results[-1]
+
+
+@cache
+def _options() -> dict[str, str | bool]:
+    """`QUICK`, if this version of XLA knows it."""
+    if jax.default_backend() != "cpu":
+        return {}
+    try:
+        jax.jit(lambda x: x).lower(0.0).compile(compiler_options=QUICK)
+    except Exception:
+        return {}
+    return QUICK
+
+
+def _loaded(file: Path, count: int) -> tuple[Any, Any] | None:
+    """A kept program, if it is there and whole: what was killed or changed while being written does not count."""
+    try:
+        content = file.read_bytes()
+        digest, body = content[:32], content[32:]
+        if hashlib.sha256(body).digest() != digest:
+            return None
+        payload, result = pickle.loads(body)
+        slots = [leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, Slot)]
+        _load_lapack()
+        trees = jax.tree.structure(((0,) * count, {})), jax.tree.structure([0] * len(slots))
+        return deserialize_and_load(payload, *trees), result
+    except Exception:
+        return None
+
+
+@cache
+def _load_lapack() -> None:
+    """JAX looks LAPACK's routines up when it first lowers a call of one; a kept program takes them for granted."""
+    jax.jit(jnp.linalg.cholesky).lower(np.eye(1))
+
+
+def _keep(file: Path, call: Any, result: Any) -> None:
+    """Under its name only when it is whole. What cannot be written is compiled again next time."""
+    try:
+        body = pickle.dumps((serialize(call)[0], result))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=file.parent, suffix=".part", delete=False) as part:
+            part.write(hashlib.sha256(body).digest() + body)
+        Path(part.name).replace(file)
+    except Exception:
+        return
+
+
+def described(thing: Any) -> str:
+    """Everything about an argument that a program depends on, in words that are the same in every process."""
+    if isinstance(thing, ARRAYS):
+        return f"{thing.dtype}{list(thing.shape)}"
+    if isinstance(thing, PLAIN):
+        return repr(thing)
+    if isinstance(thing, dict):
+        return f"{{{', '.join(f'{key!r}: {described(value)}' for key, value in thing.items())}}}"
+    if isinstance(thing, tuple | list):
+        return f"{_name(type(thing))}({', '.join(map(described, thing))})"
+    if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
+        parts = [f"{field.name}={described(getattr(thing, field.name))}" for field in dataclasses.fields(thing)]
+        return f"{_name(type(thing))}({', '.join(parts)})"
+    if isinstance(thing, type):
+        return _name(thing)
+    code = getattr(thing, "__code__", None)
+    if code is not None and thing.__closure__ is None:
+        return f"{_name(thing)} at {list(code.co_positions())}"
+    raise Foreign
+
+
+def _name(thing: Any) -> str:
+    if thing.__module__.split(".")[0] not in KNOWN:
+        raise Foreign
+    return f"{thing.__module__}.{thing.__qualname__}"
+
+
+@cache
+def _surroundings(double: bool) -> str:
+    """What every program depends on."""
+    source, package = hashlib.sha256(), Path(__file__).parent.parent
+    for file in sorted(file for folder in ENGINE for file in (package / folder).rglob("*.py")):
+        source.update(file.read_bytes())
+    versions = [f"{name} {version(name)}" for name in ("jax", "jaxlib", "equinox", "tinygp", "numpy")]
+    settings = [double, _setting("default_matmul_precision"), os.environ.get("XLA_FLAGS"), _options()]
+    return "\n".join(map(str, [source.hexdigest(), sys.version, *versions, *settings, _processor()]))
+
+
+def _setting(name: str) -> Any:
+    return getattr(jax.config, f"jax_{name}")
+
+
+def _processor() -> str:
+    """What machine code is made for."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    features = next((line for line in lines if line.lower().startswith(("flags", "features"))), "")
+    return f"{platform.machine()} {platform.processor()} {features}"

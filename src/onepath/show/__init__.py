@@ -1,0 +1,1 @@
+"""A fitted model for people: numbers, sentences, the summary, figures, the report."""

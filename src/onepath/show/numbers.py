@@ -1,0 +1,101 @@
+"""What a fit found, as numbers: what the summary prints, the report shows and machines read."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from onepath.data.statistics import mean_square
+from onepath.gp.parameters import LENGTH
+from onepath.model import Curves, Model, asked_once
+from onepath.numerics.arrays import Floats
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Of the data, at which values are shown; and of a forecast."""
+
+NINETY = 1.6449
+"""Standard deviations from the middle to the ends of a central 90 % interval."""
+
+
+class Banded(NamedTuple):
+    """A value and the ends of its 90 % band; NaN where it has none."""
+
+    value: float
+    lower: float
+    upper: float
+
+
+class Values(NamedTuple):
+    """Drift and diffusion of one coordinate, at one value of it, the others at their median."""
+
+    name: str
+    at: float
+    drift: Banded
+    diffusion: Banded
+
+
+class Steps(NamedTuple):
+    """Shortest, median and longest duration of a transition."""
+
+    shortest: float
+    middle: float
+    longest: float
+
+    @property
+    def regular(self) -> bool:
+        return self.longest - self.shortest <= 1e-6 * self.middle
+
+
+def steps(model: Model) -> Steps:
+    """How long transitions last."""
+    return Steps(*map(float, np.quantile(model.transitions.dt, [0.0, 0.5, 1.0])))
+
+
+def unexplained(model: Model) -> float:
+    """λ as a share of an increment's mean square, the largest over dimensions."""
+    return float(np.max(model.noise / mean_square(model.transitions)))
+
+
+@asked_once
+def curves(model: Model) -> Curves:
+    """Drift and diffusion along each coordinate, one after another, at quantiles of the data."""
+    x = model.transitions.x
+    points = np.tile(np.median(x, axis=0), (model.dimension * len(QUANTILES), 1))
+    for i in range(model.dimension):
+        points[i * len(QUANTILES) : (i + 1) * len(QUANTILES), i] = np.quantile(x[:, i], QUANTILES)
+    return model.curves(points)
+
+
+def values(model: Model) -> list[Values]:
+    """The same, one row for each point: of the coordinate along which it lies."""
+    points, drift, diffusion = curves(model)
+    rows = []
+    for k, point in enumerate(points):
+        i = k // len(QUANTILES)
+        f, s = Banded(*(float(part[k, i]) for part in drift)), Banded(*(float(part[k, i, i]) for part in diffusion))
+        rows.append(Values(model.names[i], float(point[i]), f, s))
+    return rows
+
+
+def intervals(model: Model) -> dict[str, tuple[float, float]]:
+    """90 % intervals of the learned parameters, from the spread of what the posterior averages over."""
+    mass, theta = model.posterior.for_bands, np.asarray(model.posterior.members.theta)
+    if len(mass) == 1:
+        return {}
+    mean = mass @ theta
+    reach = NINETY * np.sqrt(mass @ np.square(theta - mean))
+    ends = zip(np.exp(mean - reach).tolist(), np.exp(mean + reach).tolist(), strict=True)
+    return dict(zip([each.name for each in model.learned], ends, strict=True))
+
+
+def lengths(model: Model, function: str) -> list[Banded]:
+    """Over which lengths "drift" or "diffusion" bends, along each coordinate, in the data's units; [] if none is known.
+
+    Of kernels that say that they have a length, such as those of the default priors; the median over outputs.
+    """
+    smooth = [each for each in model.parameters if (each.function, each.role) == (function, LENGTH)]
+    if not smooth:
+        return []
+    known, found = intervals(model), model.values
+    each: Floats = np.asarray([(found[one.name], *known.get(one.name, (np.nan, np.nan))) for one in smooth])
+    middle = np.median(each.reshape(-1, model.dimension, 3), axis=0) * model.units.scale[:, None]
+    return [Banded(*row) for row in middle.tolist()]

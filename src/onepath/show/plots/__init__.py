@@ -1,0 +1,88 @@
+"""Pictures of a fit, each by itself or all together, in matplotlib."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import matplotlib
+
+from onepath.model import Model
+from onepath.show.plots import curves, fields
+from onepath.show.plots.style import STYLE, Truth
+
+
+class Drawing(NamedTuple):
+    """Draws a model into a matplotlib figure or a part of one, beside the truth if it can show that."""
+
+    draw: Callable[..., None]
+    shows_truth: bool = False
+
+
+FIGURES = {
+    "trajectory": Drawing(curves.trajectory),
+    "drift": Drawing(curves.drift, shows_truth=True),
+    "diffusion": Drawing(curves.diffusion, shows_truth=True),
+    "potential": Drawing(curves.potential, shows_truth=True),
+    "density": Drawing(curves.density, shows_truth=True),
+    "field": Drawing(fields.field, shows_truth=True),
+    "ellipses": Drawing(fields.ellipses),
+    "maps": Drawing(fields.maps),
+    "forecast": Drawing(curves.forecast),
+}
+
+BY_DIMENSION = {1: ("potential", "density"), 2: ("field", "ellipses", "maps")}
+
+
+def figures_of(model: Model) -> list[str]:
+    """Names of the figures that this model has."""
+    return ["trajectory", "drift", "diffusion", *BY_DIMENSION.get(model.dimension, ()), "forecast"]
+
+
+def size_of(name: str, dimension: int) -> tuple[float, float]:
+    """Inches that a figure by itself takes."""
+    if name == "overview":
+        return 9.0, 11.0 if dimension == 1 else 18.0
+    if name in ("trajectory", "forecast"):
+        return 7.6, 1.2 + 1.5 * dimension
+    if name in ("drift", "diffusion") and dimension > 1:
+        return 7.6, 3.3 * (-(-dimension // 2))
+    return {"maps": (7.6, 6.2)}.get(name, (5.0, 3.6))
+
+
+def draw(model: Model, name: str, figure: Any, truth: Truth | None = None) -> None:
+    """Draw one figure, or the overview, into a matplotlib figure."""
+    if name == "overview":
+        _overview(model, figure, truth)
+        return
+    if name not in figures_of(model):
+        raise ValueError(
+            f"A model of {model.dimension} dimensions has no figure {name!r}. It has 'overview', "
+            f"{', '.join(map(repr, figures_of(model)))}."
+        )
+    drawing = FIGURES[name]
+    drawing.draw(model, figure, truth) if drawing.shows_truth else drawing.draw(model, figure)
+
+
+def _overview(model: Model, figure: Any, truth: Truth | None) -> None:
+    """The trajectory above, everything else in two columns or whole rows below."""
+    whole = ["trajectory", "maps", "forecast"] + (["drift", "diffusion"] if model.dimension > 1 else [])
+    names = figures_of(model)
+    pairs = [name for name in names if name not in whole]
+    rows = [["trajectory"], *(pairs[i : i + 2] for i in range(0, len(pairs), 2))]
+    rows += [[name] for name in whole if name in names and name != "trajectory"]
+    heights = [max(size_of(name, model.dimension)[1] for name in row) for row in rows]
+    bands = figure.subfigures(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0]
+    for band, row in zip(bands, rows, strict=True):
+        parts = band.subfigures(1, len(row), squeeze=False)[0]
+        for part, name in zip(parts, row, strict=True):
+            draw(model, name, part, truth)
+
+
+def plot(model: Model, what: str = "overview", *, truth: Truth | None = None, figure: Any = None) -> Any:
+    """A pyplot figure of this, or of everything; drawn into `figure` where one is given."""
+    with matplotlib.rc_context(STYLE):
+        if figure is None:
+            import matplotlib.pyplot as plt
+
+            figure = plt.figure(figsize=size_of(what, model.dimension), layout="constrained", facecolor="white")
+        draw(model, what, figure, truth)
+    return figure

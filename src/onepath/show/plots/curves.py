@@ -1,0 +1,202 @@
+"""Figures along a line: the trajectory, drift and diffusion with bands, potential, stationary density, forecasts."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from onepath.after import consequences
+from onepath.after.forecast import Paths
+from onepath.after.forecast import forecast as paths_ahead
+from onepath.model import Curve, Curves, Model, asked_once
+from onepath.numerics.arrays import Floats, Integers
+from onepath.show.numbers import QUANTILES
+from onepath.show.plots.style import (
+    FIT,
+    INK,
+    MUTED,
+    SECOND,
+    Truth,
+    no_lower_than_zero,
+    noise_label,
+    plain,
+    rate_label,
+    time_label,
+)
+from onepath.show.sentences import per_time
+
+POINTS, DRAWS = 200, 400
+"""Of a curve, and functions drawn from the posterior for a band; as in the summary, so that code compiles once."""
+
+MOST_DRAWN = 2000
+"""Points of a trajectory that are drawn as they are; longer ones by their extremes in as many intervals."""
+
+BINS = 40
+BASEMENT = 0.16
+"""Share of an axes' height that the data's density takes."""
+
+
+def line_through(model: Model, index: int = 0) -> Floats:
+    """Points (n, d) along one coordinate over the data's range, the others at their median."""
+    x = model.transitions.x
+    points = np.tile(np.median(x, axis=0), (POINTS, 1))
+    low, high = (x[:, index].min(), x[:, index].max()) if x.shape[1] == 1 else np.quantile(x[:, index], [0.005, 0.995])
+    points[:, index] = np.linspace(low, high, POINTS)
+    return points
+
+
+def _panels(figure: Any, count: int, share: bool = False) -> list[Axes]:
+    columns = 1 if share else min(count, 2)
+    axes = figure.subplots(-(-count // columns), columns, squeeze=False, sharex=share)
+    for unused in axes.ravel()[count:]:
+        unused.set_axis_off()
+    return list(axes.ravel()[:count])
+
+
+def _density_under(axes: Axes, values: Floats) -> None:
+    """The data's density along the bottom, in axes' heights."""
+    heights, edges = np.histogram(values, BINS)
+    heights = BASEMENT * heights / heights.max()
+    axes.stairs(heights, edges, transform=axes.get_xaxis_transform(), fill=True, color=MUTED, alpha=0.35, label="data")
+
+
+def trajectory(model: Model, figure: Any) -> None:
+    """What was observed; gaps stay empty."""
+    observed = model.trajectory
+    for i, axes in enumerate(panels := _panels(figure, observed.dimension, share=True)):
+        t, x = _with_breaks(observed.t, observed.x[:, i], observed.step)
+        shown = _thinned(x)
+        axes.plot(t[shown], x[shown], color=FIT if i == 0 else SECOND if i == 1 else INK, lw=0.8)
+        axes.set_ylabel(plain(observed.names[i]))
+    panels[-1].set_xlabel(time_label(model))
+    panels[0].set_title("Trajectory")
+
+
+def _with_breaks(t: Floats, x: Floats, step: Integers) -> tuple[Floats, Floats]:
+    """A missing value after every row that no transition leaves."""
+    broken = np.setdiff1d(np.arange(len(t) - 1), step) + 1
+    return np.insert(t, broken, t[broken]), np.insert(x, broken, np.nan)
+
+
+def _thinned(x: Floats) -> Integers:
+    """Indices of the points to draw: all, or the lowest and highest of each interval, and every break."""
+    if len(x) <= MOST_DRAWN:
+        return np.arange(len(x))
+    width = -(-2 * len(x) // MOST_DRAWN)
+    padded = np.pad(x, (0, -len(x) % width), constant_values=np.nan).reshape(-1, width)
+    start = width * np.arange(len(padded))
+    lowest = start + np.where(np.isnan(padded), np.inf, padded).argmin(axis=1)
+    highest = start + np.where(np.isnan(padded), -np.inf, padded).argmax(axis=1)
+    return np.unique(np.concatenate([lowest, highest, np.flatnonzero(np.isnan(x))]).clip(max=len(x) - 1))
+
+
+def _band(axes: Axes, x: Floats, curve: Curve) -> None:
+    axes.fill_between(x, curve.lower, curve.upper, color=FIT, alpha=0.22, lw=0, label="90 % band")
+    axes.plot(x, curve.mean, color=FIT, label="learned")
+
+
+def _truth(axes: Axes, x: Floats, values: Floats) -> None:
+    axes.plot(x, values, color=INK, ls="--", lw=1.2, label="truth")
+
+
+def _others(model: Model, index: int) -> str:
+    return f"{plain(model.names[index])}" + (" (others at their median)" if model.dimension > 1 else "")
+
+
+@asked_once
+def _along(model: Model, index: int) -> Curves:
+    """Drift and diffusion along one coordinate, for both of their figures."""
+    return model.curves(line_through(model, index))
+
+
+def drift(model: Model, figure: Any, truth: Truth | None) -> None:
+    """f with its band, and the data's density under it."""
+    for i, axes in enumerate(panels := _panels(figure, model.dimension)):
+        points, curve, _ = _along(model, i)
+        _band(axes, points[:, i], Curve(*(part[:, i] for part in curve)))
+        axes.axhline(0.0, color=MUTED, lw=0.8)
+        if truth is not None:
+            _truth(axes, points[:, i], truth.drift(points)[:, i])
+        _density_under(axes, model.transitions.x[:, i])
+        axes.set(xlabel=_others(model, i), ylabel=rate_label(model, i), xlim=points[[0, -1], i])
+    panels[0].set_title("Drift")
+    panels[0].legend(ncols=2)
+
+
+def diffusion(model: Model, figure: Any, truth: Truth | None) -> None:
+    """σ, its diagonal in more dimensions, with its band, and the data's density under it."""
+    for i, axes in enumerate(panels := _panels(figure, model.dimension)):
+        points, _, curve = _along(model, i)
+        _band(axes, points[:, i], Curve(*(part[:, i, i] for part in curve)))
+        if truth is not None:
+            _truth(axes, points[:, i], np.abs(truth.diffusion(points)[:, i, i]))
+        no_lower_than_zero(axes)
+        _density_under(axes, model.transitions.x[:, i])
+        axes.set(xlabel=_others(model, i), ylabel=noise_label(model, i), xlim=points[[0, -1], i])
+    panels[0].set_title("Diffusion")
+    panels[0].legend(ncols=2)
+
+
+@asked_once
+def _drawn(model: Model) -> tuple[Floats, Floats]:
+    """Drifts and diffusions (draws, n) along the line, for the figures that need whole functions (one dimension)."""
+    drifts, diffusions = model.functions(line_through(model), DRAWS, random_state=0)
+    return drifts[:, :, 0], diffusions[:, :, 0, 0]
+
+
+def potential(model: Model, figure: Any, truth: Truth | None) -> None:
+    """U(x) = -∫ f, zero at the data's median (one dimension)."""
+    points, curve, _ = _along(model, 0)
+    x, axes = points[:, 0], figure.subplots()
+    middle = int(np.argmin(np.abs(x - np.median(model.transitions.x))))
+
+    def well(values: Floats) -> Floats:
+        deep = consequences.potential(x, values)
+        return deep - deep[..., middle : middle + 1]
+
+    _band(axes, x, Curve(well(curve.mean[:, 0]), *np.quantile(well(_drawn(model)[0]), [0.05, 0.95], axis=0)))
+    if truth is not None:
+        _truth(axes, x, well(truth.drift(points)[:, 0]))
+    name = plain(model.names[0])
+    label = f"potential, {name}² {per_time(model)}"
+    axes.set(xlabel=name, ylabel=label, xlim=x[[0, -1]], title="Potential U = -∫ f dx")
+    axes.legend()
+
+
+def density(model: Model, figure: Any, truth: Truth | None) -> None:
+    """The stationary density of what was learned, against the histogram of the data (one dimension)."""
+    points, axes = line_through(model), figure.subplots()
+    x = points[:, 0]
+    axes.hist(model.transitions.x[:, 0], BINS, density=True, color=MUTED, alpha=0.35, label="data")
+    drawn = consequences.stationary_density(x, *_drawn(model))
+    _band(axes, x, Curve(np.median(drawn, axis=0), *np.quantile(drawn, [0.05, 0.95], axis=0)))
+    if truth is not None:
+        sigma = np.abs(truth.diffusion(points)[:, 0, 0])
+        _truth(axes, x, consequences.stationary_density(x, truth.drift(points)[:, 0], sigma))
+    name = plain(model.names[0])
+    axes.set(xlabel=name, ylabel=f"density, per unit of {name}", xlim=x[[0, -1]], title="Stationary density")
+    axes.legend()
+
+
+@asked_once
+def fan_of(model: Model) -> Paths:
+    """A forecast of a tenth of the data's length, at most 100 steps."""
+    steps = int(np.clip(model.trajectory.transitions // 10, 10, 100))
+    return paths_ahead(model, steps, None, 500, 0, True)
+
+
+def forecast(model: Model, figure: Any) -> None:
+    """Quantiles of where it goes from the last state, after the end of the data."""
+    fan, observed = fan_of(model), model.trajectory
+    levels = np.asarray(fan.quantiles(QUANTILES))
+    last = slice(max(0, len(observed.t) - 2 * len(fan.t)), None)
+    for i, axes in enumerate(panels := _panels(figure, observed.dimension, share=True)):
+        axes.plot(observed.t[last], observed.x[last, i], color=MUTED, lw=0.9, label="data")
+        low, lower, middle, upper, high = levels[:, :, i]
+        axes.fill_between(fan.t, low, high, color=SECOND, alpha=0.18, lw=0, label="90 %")
+        axes.fill_between(fan.t, lower, upper, color=SECOND, alpha=0.28, lw=0, label="50 %")
+        axes.plot(fan.t, middle, color=SECOND, label="median")
+        axes.set_ylabel(plain(observed.names[i]))
+    panels[-1].set_xlabel(time_label(model))
+    panels[0].set_title("Forecast")
+    panels[0].legend(ncols=4, loc="upper left")

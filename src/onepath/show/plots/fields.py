@@ -1,0 +1,110 @@
+"""Figures of a plane: the vector field, noise ellipses, and maps of drift and diffusion where there are data."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.collections import EllipseCollection
+from scipy.spatial import cKDTree
+
+from onepath.model import Model
+from onepath.numerics.arrays import Flags, Floats
+from onepath.show.plots.style import DIVERGING, FIT, INK, MAP, MUTED, Truth, noise_label, plain, rate_label
+
+ARROWS, ELLIPSES, MAP_POINTS = 15, 8, 22
+FAR = 0.35
+"""Standard deviations from the nearest datum beyond which nothing is drawn."""
+
+DOTS = 600
+
+
+def _grid(model: Model, count: int) -> tuple[Floats, Flags]:
+    """Points (count², 2) over the data's range, and which of them are near data."""
+    x = model.transitions.x
+    low, high = np.quantile(x, [0.005, 0.995], axis=0)
+    axes = [np.linspace(low[i], high[i], count) for i in range(2)]
+    points = np.stack([part.ravel() for part in np.meshgrid(*axes)], axis=1)
+    scale = x.std(axis=0)
+    distance, _ = cKDTree(x / scale).query(points / scale)
+    return points, distance <= FAR
+
+
+def _dots(model: Model, axes: Any) -> None:
+    x = model.transitions.x
+    shown = x[:: -(-len(x) // DOTS)]
+    axes.plot(shown[:, 0], shown[:, 1], ".", color=MUTED, ms=2.2, alpha=0.45, mew=0)
+
+
+def _frame(model: Model, axes: Any, title: str, points: Floats) -> None:
+    first, second = map(plain, model.names)
+    low, high = points.min(axis=0), points.max(axis=0)
+    room = 0.06 * (high - low)
+    limits = {"xlim": (low[0] - room[0], high[0] + room[0]), "ylim": (low[1] - room[1], high[1] + room[1])}
+    axes.set(xlabel=first, ylabel=second, title=title, **limits)
+
+
+def field(model: Model, figure: Any, truth: Truth | None) -> None:
+    """Arrows along the drift, pale where its direction is not known: where both 90 % bands contain zero."""
+    axes = figure.subplots()
+    points, near = _grid(model, ARROWS)
+    points = points[near]
+    mean = model.drift(points)
+    low, high = model.drift_band(points)
+    known = ((low > 0) | (high < 0)).any(axis=1)
+    _dots(model, axes)
+    _frame(model, axes, "Drift: where it is pushed", points)
+    sets = [(points[~known], mean[~known], MUTED, 0.004), (points[known], mean[known], FIT, 0.004)]
+    if truth is not None:
+        sets.append((points, truth.drift(points), INK, 0.0018))
+    # directions on the page: both axes are measured in their own spread
+    spread = model.transitions.x.std(axis=0)
+    longest = np.quantile(np.hypot(*(sets[-1][1] / spread).T), 0.95) or 1.0
+    for where, arrows, colour, width in sets:
+        if len(where):
+            size = arrows / spread / longest
+            size /= np.maximum(1.0, np.hypot(*size.T))[:, None]
+            axes.quiver(*where.T, *size.T, color=colour, scale=ARROWS * 1.15, width=width, pivot="tail")
+
+
+def ellipses(model: Model, figure: Any) -> None:
+    """σσᵀ as ellipses: how far, and in which directions, noise carries the state during the same short time."""
+    axes = figure.subplots()
+    points, near = _grid(model, ELLIPSES)
+    points = points[near]
+    _dots(model, axes)
+    _frame(model, axes, "Noise: how far, and in which directions", points)
+    # on the page, where a unit of either coordinate has its own length
+    box = axes.get_window_extent()
+    lengths = np.array([box.width / np.ptp(axes.get_xlim()), box.height / np.ptp(axes.get_ylim())])
+    root = model.diffusion(points) * lengths[:, None]
+    values, vectors = np.linalg.eigh(root @ np.swapaxes(root, 1, 2))
+    heights, widths = np.sqrt(np.maximum(values, 0.0)).T
+    angles = np.degrees(np.arctan2(vectors[:, 1, 1], vectors[:, 0, 1]))
+    largest = 0.8 / ELLIPSES / widths.max()
+    drawn = EllipseCollection(
+        widths * largest, heights * largest, angles, units="width", offsets=points, transOffset=axes.transData
+    )
+    drawn.set(facecolor="none", edgecolor=FIT, linewidth=1.2)
+    axes.add_collection(drawn)
+
+
+def maps(model: Model, figure: Any) -> None:
+    """Drift and diffusion of both coordinates over the plane, where there are data."""
+    points, near = _grid(model, MAP_POINTS)
+    mean, matrix = model.drift(points), model.diffusion(points)
+    grid = [part.reshape(MAP_POINTS, MAP_POINTS) for part in points.T]
+    panels = figure.subplots(2, 2)
+    for i in range(2):
+        for row, values, label in ((0, mean[:, i], rate_label(model, i)), (1, matrix[:, i, i], noise_label(model, i))):
+            axes = panels[row, i]
+            shown = np.where(near, values, np.nan).reshape(MAP_POINTS, MAP_POINTS)
+            reach = np.nanmax(np.abs(shown))
+            levels = np.linspace(-reach, reach, 13) if row == 0 else np.linspace(*_range(shown), 12)
+            drawn = axes.contourf(*grid, shown, levels=levels, cmap=DIVERGING if row == 0 else MAP)
+            bar = figure.colorbar(drawn, ax=axes, format="%.3g")
+            bar.outline.set_visible(False)
+            _frame(model, axes, label, points)
+
+
+def _range(values: Floats) -> tuple[float, float]:
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    return (low, high) if high > low * (1 + 1e-9) else (low - abs(low) * 1e-3 - 1e-12, high + abs(high) * 1e-3 + 1e-12)

@@ -1,0 +1,84 @@
+"""One look for all figures: colours that colour-blind people can tell apart, thin frames, labels with units."""
+
+from typing import Any, Protocol
+
+from matplotlib.axes import Axes
+
+from onepath.model import Model
+from onepath.numerics.arrays import Floats
+from onepath.show.sentences import per_time
+
+INK, MUTED, LINE, SAND = "#1b1b1b", "#8a8a8a", "#dcdcdc", "#f0ece2"
+
+# Okabe and Ito's palette
+BLUE, VERMILION, ORANGE, GREEN, PURPLE, SKY = "#0072b2", "#d55e00", "#e69f00", "#009e73", "#cc79a7", "#56b4e9"
+FIT, SECOND = BLUE, VERMILION
+MAP, DIVERGING = "cividis", "PuOr"
+
+STYLE: Any = {
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.titlesize": 10.5,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 9.5,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.facecolor": "none",
+    "axes.formatter.useoffset": False,
+    "figure.facecolor": "none",
+    "font.size": 9.5,
+    "grid.color": LINE,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "legend.labelcolor": INK,
+    "lines.linewidth": 1.8,
+    "text.color": INK,
+    "xtick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "xtick.labelsize": 8.5,
+    "ytick.color": MUTED,
+    "ytick.labelcolor": INK,
+    "ytick.labelsize": 8.5,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "onepath",
+}
+
+
+class Truth(Protocol):
+    """What is drawn beside what was learned: drift (n, d) and diffusion (n, d, d) of points (n, d)."""
+
+    def drift(self, x: Floats, /) -> Floats: ...
+
+    def diffusion(self, x: Floats, /) -> Floats: ...
+
+
+def plain(name: str) -> str:
+    """A column's name as a label: what matplotlib would read as mathematics is kept as it is written."""
+    return name.replace("$", r"\$")
+
+
+def rate_label(model: Model, index: int) -> str:
+    """Of a drift, with its unit."""
+    name = plain(model.names[index])
+    return f"drift of {name}, {per_time(model)}"
+
+
+def noise_label(model: Model, index: int) -> str:
+    """Of a diffusion, with its unit."""
+    name = plain(model.names[index])
+    return f"diffusion of {name}, {per_time(model, root=True)}"
+
+
+def time_label(model: Model) -> str:
+    unit = model.trajectory.unit
+    return f"time, {unit}s" if unit else "time"
+
+
+def no_lower_than_zero(axes: Axes) -> None:
+    """Diffusions are positive: their axis begins at zero."""
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if axes.get_ylim()[0] < 0 else 0.0)

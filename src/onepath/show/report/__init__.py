@@ -1,0 +1,181 @@
+"""One self-contained HTML page with everything that was learned: no script, no network, light, dark and printed."""
+
+from html import escape
+from importlib.metadata import version
+from pathlib import Path
+
+from onepath.after.diagnose import CheckResult, Diagnosis, diagnose
+from onepath.io.atomic import check_free, write_atomically
+from onepath.model import Model
+from onepath.show.about import About
+from onepath.show.plots import BY_DIMENSION, FIGURES, size_of
+from onepath.show.plots.curves import fan_of
+from onepath.show.plots.style import Truth
+from onepath.show.report import words
+from onepath.show.report.figures import svg_of
+from onepath.show.report.page import figure, page, paragraph, section, table
+from onepath.show.sentences import caution, polynomials
+
+WIDE = 6.0
+"""Inches from which a figure is too small on a phone to be read whole."""
+
+CAPTIONS = {
+    "trajectory": "What was observed. Gaps and missing rows are left empty.",
+    "drift": "Posterior mean of the drift and its 90 % band, point by point; grey, where the data are.",
+    "diffusion": "Posterior mean of the diffusion and its 90 % band, point by point; grey, where the data are.",
+    "potential": "U = -∫ f dx, zero at the data's median. Valleys are where the drift leads to.",
+    "density": "Where a path of the learned equation would spend its time, over the range of the data, with its 90 % "
+    "band, against the histogram of the data. They differ where the record is too short to have settled.",
+    "field": "Arrows follow the drift, each axis measured in its own spread; pale where the data do not tell the "
+    "direction, both 90 % bands containing zero.",
+    "ellipses": "Each ellipse is the spread of σ dW during the same short time, one time for all of them.",
+    "maps": "Posterior means where there are data. How sure they are is in the bands of the figures above.",
+    "forecast": "From the last state onwards: the median and the central 50 % and 90 % of simulated paths, what is not "
+    "known about drift and diffusion included.",
+}
+
+
+class Numbered:
+    """Figures of one report, numbered as they come."""
+
+    def __init__(self, model: Model, truth: Truth | None) -> None:
+        self.model, self.truth, self.count = model, truth, 0
+
+    def __call__(self, name: str) -> str:
+        self.count += 1
+        caption = CAPTIONS[name]
+        if self.truth is not None and FIGURES[name].shows_truth:
+            caption += " Dashed or thin black: the truth."
+        drawn = svg_of(self.model, name, self.count, self.truth)
+        return figure(drawn, caption, wide=size_of(name, self.model.dimension)[0] > WIDE)
+
+
+def report_page(
+    model: Model, *, title: str | None = None, truth: Truth | None = None, about: About | None = None
+) -> str:
+    """The report as HTML."""
+    about, draw = about or About(), Numbered(model, truth)
+    title = title or f"What moves {' and '.join(model.names)}"
+    per = model.trajectory.unit or "unit of time"
+    lead = (
+        f"A stochastic differential equation dX = f(X) dt + σ(X) dW, learned from {model.trajectory.transitions} "
+        f"observed steps. Rates are per {per}; bands hold 90 % of the posterior probability."
+    )
+    diagnosis = diagnose(model)
+    shown = table(words.values_table(model), kind="numbers")
+    sections = [
+        section("data", "The data", draw("trajectory"), table(words.data_facts(model, about))),
+        section("equation", "The learned equation", *_equation(model, about)),
+        section("functions", "Drift and diffusion", *_functions(model, draw), shown),
+        *_geometry(model, draw),
+        *_consequences(model),
+        *_forecast(model, draw),
+        *_diagnostics(diagnosis),
+        section("parameters", "Learned parameters", *_parameters(model)),
+        section("origin", "How this was made", table(words.origin(about))),
+    ]
+    return page(
+        title,
+        lead,
+        _verdict(diagnosis) + _caution(model),
+        sections,
+        f"Written by onepath {version('onepath')}. This page loads nothing from anywhere.",
+    )
+
+
+def write_report(
+    model: Model,
+    path: str | Path,
+    *,
+    force: bool = False,
+    title: str | None = None,
+    truth: Truth | None = None,
+    about: About | None = None,
+) -> Path:
+    """Write the page; an existing file is kept unless `force`."""
+    check_free(path, force=force)
+    return write_atomically(path, report_page(model, title=title, truth=truth, about=about).encode(), force=force)
+
+
+def _equation(model: Model, about: About) -> list[str]:
+    lines = polynomials(model)
+    parts = [table(words.model_facts(model))]
+    if about.true_equation:
+        parts.insert(0, paragraph(f"The truth, known because this path was simulated: {about.true_equation}"))
+    if not lines:
+        return [paragraph("Neither drift nor diffusion is a simple polynomial: the figures are the answer."), *parts]
+    said = paragraph("Digits in brackets are the standard error of the last digits. What a cubic polynomial does not "
+                     "describe within its error is not listed here, but in the figures.")  # fmt: skip
+    return [*(f'<div class="equation">{line}</div>' for line in map(escape, lines)), said, *parts]
+
+
+def _functions(model: Model, draw: Numbered) -> list[str]:
+    pair = draw("drift") + draw("diffusion")
+    return [f'<div class="pair">{pair}</div>' if model.dimension == 1 else pair]
+
+
+def _consequences(model: Model) -> list[tuple[str, str, str]]:
+    """Left out where nothing follows: a drift without a zero in the data's range."""
+    rows = words.consequences_table(model)
+    if not rows.body:
+        return []
+    what = "Zeros of the drift" if model.dimension == 1 else "Modes of the drift's best linear approximation"
+    said = paragraph(f"{what}, within the data's range. The last column says how many of the posterior draws have it.")
+    return [section("follows", "What follows", table(rows, kind="numbers"), said)]
+
+
+def _geometry(model: Model, draw: Numbered) -> list[tuple[str, str, str]]:
+    """What one- and two-dimensional models have besides."""
+    names = BY_DIMENSION.get(model.dimension, ())
+    if not names:
+        return []
+    title = "Potential and stationary density" if model.dimension == 1 else "In the plane"
+    drawn = [draw(name) for name in names]
+    return [section("geometry", title, f'<div class="pair">{"".join(drawn[:2])}</div>', *drawn[2:])]
+
+
+def _forecast(model: Model, draw: Numbered) -> list[tuple[str, str, str]]:
+    fan = fan_of(model)
+    last = fan.quantiles([0.05, 0.5, 0.95])[:, -1]
+    ahead = f"{fan.t[-1] - fan.t[0]:.4g} {model.trajectory.times}"
+    said = "; ".join(
+        f"{name} {middle:.4g}, between {low:.4g} and {high:.4g} with 90 % probability"
+        for name, low, middle, high in zip(model.names, *last, strict=True)
+    )
+    return [section("forecast", "Forecast", draw("forecast"), paragraph(f"After {ahead}: {said}."))]
+
+
+def _diagnostics(diagnosis: Diagnosis) -> list[tuple[str, str, str]]:
+    asked = diagnosis.questions
+    body = [(_marked(item), item.verdict, _number(item.statistic), _probability(item.p_value)) for item in asked]
+    shown = table(words.Rows(("question", "answer", "statistic", "p"), body), kind="answers")
+    return [section("diagnostics", "Is this model right?", paragraph(diagnosis.verdict), shown)]
+
+
+def _verdict(diagnosis: Diagnosis) -> str:
+    """Whether to believe the rest, before the rest."""
+    kind = "verdict flagged" if any(question.flagged for question in diagnosis.questions) else "verdict"
+    return f'<p class="{kind}">{escape(diagnosis.verdict)}</p>'
+
+
+def _caution(model: Model) -> str:
+    said = caution(model)
+    return f'<p class="verdict flagged">{escape(said)}</p>' if said else ""
+
+
+def _marked(question: CheckResult) -> str:
+    return f"⚠ {question.name}" if question.flagged else question.name
+
+
+def _number(value: float) -> str:
+    return "" if value != value else f"{value:.3g}"
+
+
+def _probability(value: float) -> str:
+    return "< 0.0001" if value < 1e-4 else _number(value)
+
+
+def _parameters(model: Model) -> list[str]:
+    said = "".join(paragraph(sentence) for sentence in words.parameters_in_words(model))
+    every = table(words.parameter_table(model), kind="numbers")
+    return [said, f"<details><summary>Every parameter, in standardised units</summary>{every}</details>"]

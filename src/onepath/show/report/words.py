@@ -1,0 +1,150 @@
+"""What a report says in words and tables, all of it with units and bands."""
+
+import platform
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import NamedTuple
+
+import numpy as np
+
+from onepath.after.consequences import Band, consequences
+from onepath.model import Model
+from onepath.show import numbers, sentences
+from onepath.show.about import About
+from onepath.show.sentences import per_time
+
+VERSIONED = ("onepath", "jax", "equinox", "tinygp", "numpy", "scipy", "matplotlib")
+
+
+class Rows(NamedTuple):
+    """A table: a heading for every column, if it has any, and rows of text."""
+
+    head: tuple[str, ...]
+    body: Sequence[tuple[str, ...]]
+
+
+def _steps(model: Model) -> str:
+    steps, unit = numbers.steps(model), model.trajectory.times
+    if steps.regular:
+        return f"{steps.middle:.4g} {unit}, always the same"
+    return f"{steps.middle:.4g} {unit} in the middle, from {steps.shortest:.4g} to {steps.longest:.4g}"
+
+
+def data_facts(model: Model, about: About) -> Rows:
+    """What the data were: span, step, gaps, what was left out."""
+    observed = model.trajectory
+    records = int(observed.record.max()) + 1
+    span = f"{observed.t[-1] - observed.t[0]:.6g} {observed.times}" if records == 1 else f"{records} trajectories"
+    if about.first:
+        span = f"{about.first} to {about.last}, {span}"
+    rows = [("Source", about.source)] if about.source else []
+    rows += [
+        ("State", f"{', '.join(observed.names)} ({observed.dimension} dimension{'s' * (observed.dimension > 1)})"),
+        ("Rows", f"{len(observed.t)}" + (f" in {records} trajectories" if records > 1 else "")),
+        ("Span", span),
+        ("Transitions used", str(observed.transitions)),
+        ("Step", _steps(model)),
+        ("Missing rows", f"{observed.missing}; no transition bridges one" if observed.missing else "none"),
+        ("Recording gaps", f"{observed.gaps}, left out" if observed.gaps else "none"),
+    ]
+    if model.methods.observation != "exact":
+        rows.append(("Observation", f"{model.methods.observation}; transitions count {model.transitions.total:.6g}"))
+    for name, column in zip(model.names, model.transitions.x.T, strict=True):
+        rows.append((f"Range of {name}", f"{column.min():.4g} to {column.max():.4g}, mean {column.mean():.4g}"))
+    rows += [("Read as", note) for note in about.notes]
+    return Rows((), rows)
+
+
+def values_table(model: Model) -> Rows:
+    """Drift and diffusion with 90 % bands along each coordinate, the others at their median."""
+    head = ("at", f"drift, {per_time(model)}", "90 % band", f"diffusion, {per_time(model, root=True)}", "90 % band")
+    body = []
+    for name, at, f, s in numbers.values(model):
+        cells = [cell for one in (f, s) for cell in (f"{one.value:.3g}", f"{one.lower:.3g} to {one.upper:.3g}")]
+        body.append((f"{name} = {at:.4g}", *cells))
+    return Rows(head, body)
+
+
+def consequences_table(model: Model) -> Rows:
+    """Fixed points with their slopes and passages between them, or modes; medians and bands over draws."""
+    found, per, times = consequences(model, 0.9, 400, 0), per_time(model), model.trajectory.times
+    body: list[tuple[str, ...]] = []
+
+    def add(what: str, band: Band, share: str = "") -> None:
+        body.append((what, f"{band.median:.4g}", f"{band.lower:.4g} to {band.upper:.4g}", share))
+
+    for point in found.fixed_points:
+        kind = "Stable" if point.stable else "Unstable"
+        add(f"{kind} point of {model.names[0]}", point.position, f"{point.share:.0%}")
+        add(f"Slope of the drift there, {per}", point.slope)
+    for passage in found.passages:
+        add(f"Mean time from {passage.start:.4g} to {passage.end:.4g}, {times}", passage.time)
+    for number, mode in enumerate(found.modes, 1):
+        add(f"Rate of mode {number}, {per}", mode.rate, f"{mode.share:.0%}")
+        if np.isfinite(mode.period.median):
+            add(f"Period of mode {number}, {times}", mode.period)
+    return Rows(("", "median", "90 % band", "in draws"), body)
+
+
+def parameters_in_words(model: Model) -> list[str]:
+    """Learned parameters as sentences, in the data's units."""
+    said = []
+    for function in ("drift", "diffusion"):
+        lengths = numbers.lengths(model, function)
+        parts = [
+            f"{length:.3g} in {name}" + (f" (90 % interval {low:.3g} to {high:.3g})" if low == low else " (held fixed)")
+            for name, (length, low, high) in zip(model.names, lengths, strict=False)
+        ]
+        if parts:
+            said.append(f"The smooth part of the {function} bends over about {' and '.join(parts)}.")
+    said.append(
+        f"The law of a step leaves {numbers.unexplained(model):.2g} of an increment's mean square unexplained (λ)."
+    )
+    if model.constant_noise is not None:
+        probability = sentences.probability(model.constant_noise)
+        said.append(
+            f"The diffusion is the same everywhere with a probability of {probability}. "
+            "Its estimate makes use of that; its band, which must also hold where that is wrong, does not."
+        )
+    if numbers.intervals(model):
+        members = np.count_nonzero(model.posterior.for_bands)
+        said.append(f"Bands average over {members} sets of parameters, weighted by how probable the data make them.")
+    else:
+        said.append("The parameters were held fixed; bands do not include what is not known about them.")
+    return said
+
+
+def parameter_table(model: Model) -> Rows:
+    """Every parameter as the model has it, with the spread of its posterior where that is known."""
+    spread = {name: f"{low:.3g} to {high:.3g}" for name, (low, high) in numbers.intervals(model).items()}
+    body = [(name, f"{value:.4g}", spread.get(name, "held fixed")) for name, value in model.values.items()]
+    return Rows(("parameter", "value", "90 % interval"), body)
+
+
+def model_facts(model: Model) -> Rows:
+    """Which model, how it was completed, and how well."""
+    return Rows(
+        (),
+        [
+            ("Equation", "dX = f(X) dt + σ(X) dW"),
+            ("Diffusion matrix", f"{model.graph.structure}, {model.graph.link} link"),
+            ("Law of a step", sentences.law(model)),
+            ("Completion", f"{model.outcome}, by {model.methods.solver}; J = {model.loss:.6g}"),
+            ("Log evidence", f"{model.evidence:.6g}, by Laplace's approximation"),
+            ("Learning", sentences.search(model) or "none: kernels used as given"),
+        ],
+    )
+
+
+def origin(about: About) -> Rows:
+    """The exact command and the versions that made this."""
+    rows = [("Command", about.command)] if about.command else []
+    versions = []
+    for name in VERSIONED:
+        try:
+            versions.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue
+    rows.append(("Versions", ", ".join([*versions, f"Python {platform.python_version()}"])))
+    rows.append(("Platform", f"{platform.system()} {platform.machine()}"))
+    return Rows((), rows)

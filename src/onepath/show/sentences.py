@@ -1,0 +1,57 @@
+"""What a fit found, in sentences that the summary, the report and the command share."""
+
+from onepath.after.equation import equations, written
+from onepath.model import Model
+from onepath.show import numbers
+
+MUCH = 0.1
+"""Share of an increment's mean square in λ from which the diffusion is not the whole story."""
+
+
+def per_time(model: Model, root: bool = False) -> str:
+    """Such as "per month", or "per √month" for a diffusion; "per unit of time" where none is known."""
+    unit = model.trajectory.unit
+    return f"per √{unit or 'time'}" if root else f"per {unit or 'unit of time'}"
+
+
+def probability(value: float) -> str:
+    """In per cent, and never said to be certain."""
+    return f"{value:.0%}" if 0.01 <= value <= 0.99 else "under 1%" if value < 0.01 else "over 99%"
+
+
+def law(model: Model) -> str:
+    """Which transition law, and why."""
+    if model.stiffness is None:
+        return f"{model.law.name}, as asked"
+    change, shift = model.stiffness
+    saw = f"|f'| Δt = {change:.2g}, so Euler's law shifts an answer by {shift:.2g} of its standard errors"
+    return f"{model.law.name}: {saw}"
+
+
+def polynomials(model: Model) -> list[str]:
+    """Drift and diffusion as polynomials, for each dimension where that is nearly all of them."""
+    found, lines = equations(model), []
+    for side, polynomials in (("drift", found.drift), ("diffusion", found.diffusion)):
+        for name, polynomial in zip(model.names, polynomials, strict=True):
+            if polynomial.is_clear:
+                text = written(polynomial, found.variables)
+                lines.append(f"{side} of {name} = {text}   {per_time(model, side == 'diffusion')}")
+    return lines
+
+
+def search(model: Model) -> str | None:
+    """How parameters were learned; None if they were not."""
+    if model.optimum is None:
+        return None
+    return f"by {model.methods.learn}: {model.optimum.outcome} ({model.optimum.evaluations} evaluations)"
+
+
+def caution(model: Model) -> str | None:
+    """What a reader must know before trusting the diffusion."""
+    share = numbers.unexplained(model)
+    if share < MUCH:
+        return None
+    return (
+        f"{share:.0%} of the mean square of an increment does not grow with the length of a step, and is not in the "
+        "diffusion shown: this is what measurement noise, rounding, or steps of unequal activity (such as weekends) do."
+    )

@@ -1,0 +1,101 @@
+"""A fit in words and numbers."""
+
+from onepath.after.consequences import consequences
+from onepath.after.diagnose import diagnose
+from onepath.after.equation import equations, written
+from onepath.model import Model
+from onepath.show import numbers, sentences
+
+
+def summarise(model: Model) -> str:
+    """What was observed, what was learned, how it ended, what follows, and whether the model fits."""
+    learned = [*_data(model), *_model(model), *_equations(model), *_smoothness(model), *_table(model)]
+    return "\n".join([*learned, *_follows(model), f"Verdict     {diagnose(model).verdict}"])
+
+
+def _data(model: Model) -> list[str]:
+    trajectory, steps = model.trajectory, numbers.steps(model)
+    unit = f" {trajectory.unit}" if trajectory.unit else ""
+    between = "" if steps.regular else f" (from {steps.shortest:.4g} to {steps.longest:.4g})"
+    records = int(trajectory.record.max()) + 1
+    lines = [
+        f"Data        {', '.join(trajectory.names)}: {len(trajectory.t)} rows"
+        + (f" in {records} records" if records > 1 else "")
+        + f", {len(model.transitions)} transitions, step {steps.middle:.4g}{unit}{between}"
+    ]
+    if trajectory.missing or trajectory.gaps:
+        lines.append(
+            f"            left out: {trajectory.missing} rows with missing values, {trajectory.gaps} recording gaps"
+        )
+    if model.methods.observation != "exact":
+        counts = f"which counts {model.transitions.total:.6g}"
+        lines.append(f"            observation: {model.methods.observation}, {counts}")
+    return lines
+
+
+def _model(model: Model) -> list[str]:
+    ended = f"{model.outcome}; J = {model.loss:.6g}, log evidence {model.evidence:.6g}; {model.seconds:.2g} s"
+    lines = [
+        f"Model       dX = f(X) dt + σ(X) dW, {model.graph.structure} σ, {model.graph.link} link",
+        f"Law         {sentences.law(model)}",
+        f"Completion  {ended}",
+    ]
+    search = sentences.search(model)
+    if search is not None:
+        lines.append(f"Learning    {search}")
+    unexplained = f"λ, what the {model.law.name} law leaves unexplained"
+    lines.append(f"Noise       {unexplained}: {numbers.unexplained(model):.2g} of an increment's mean square")
+    if model.constant_noise is not None:
+        probability = sentences.probability(model.constant_noise)
+        lines.append(f"            σ is the same everywhere with probability {probability}")
+    return lines
+
+
+def _equations(model: Model) -> list[str]:
+    """The drift as a polynomial, for each dimension where that is nearly all of it."""
+    lines, found = [], equations(model)
+    for name, polynomial in zip(model.names, found.drift, strict=True):
+        of = f" of {name}" if model.dimension > 1 else ""
+        if polynomial.is_clear:
+            lines.append(f"Equation    drift{of} = {written(polynomial, found.variables)}{_per(model)}")
+        else:
+            share = max(polynomial.explained, 0.0)
+            lines.append(f"Equation    none: the best cubic polynomial explains {share:.0%} of the drift{of}")
+    return lines
+
+
+def _per(model: Model, power: str = "") -> str:
+    return f" per {model.trajectory.unit}{power}" if model.trajectory.unit else ""
+
+
+def _smoothness(model: Model) -> list[str]:
+    """Length scales of the smooth parts, in the data's units."""
+    lines = []
+    for function in ("drift", "diffusion"):
+        lengths = numbers.lengths(model, function)
+        each = ", ".join(f"{one.value:.3g} in {name}" for one, name in zip(lengths, model.names, strict=False))
+        if each:
+            lines.append(f"Smoothness  the {function} bends over about {each}")
+    return lines
+
+
+def _follows(model: Model) -> list[str]:
+    """Fixed points and passages, or modes."""
+    first, *others = (line.strip() for line in str(consequences(model, 0.9, 400, 0)).splitlines())
+    return [f"Follows     {first}", *(f"            {line}" for line in others)]
+
+
+def _table(model: Model) -> list[str]:
+    """Drift and diffusion with 90 % bands along each coordinate, the others at their median."""
+    lines: list[str] = []
+    headed = ""
+    for name, at, f, s in numbers.values(model):
+        if name != headed:
+            lines.append(f"{name:>12}  {'drift':>12}  {'90 % band':>23}  {'diffusion':>12}  {'90 % band':>23}")
+            headed = name
+        f_band, s_band = (f"[{one.lower:.4g}, {one.upper:.4g}]" for one in (f, s))
+        lines.append(f"{at:>12.4g}  {f.value:>12.4g}  {f_band:>23}  {s.value:>12.4g}  {s_band:>23}")
+    per = _per(model)
+    if per:
+        lines.append(f"            drift{per}, diffusion{_per(model, '^½')}")
+    return lines
