@@ -38,7 +38,7 @@ DAYS = 365
 
 def simulate(process, steps, rng, *, dt=None, substeps=10, drift=None, jumps=0.0):
     """One path (steps + 1, 1) with a drift f(x, k) of state and step number, and jumps of this size at 1 % of steps."""
-    from onepath.processes import euler_step
+    from onepath.compare.processes import euler_step
 
     dt = process.dt if dt is None else dt
     x = np.tile(process.start, (1, 1))
@@ -67,7 +67,7 @@ def underdamped(process, steps, rng):
 
 def data(name, fault, steps, seed):
     """A path and its step."""
-    from onepath.processes import PROCESSES
+    from onepath.compare.processes import PROCESSES
 
     process, rng = PROCESSES[name], np.random.default_rng(77_000 + seed)
     if fault == "none":

@@ -13,7 +13,7 @@ import numpy as np
 import population
 import stiff
 
-from onepath.paper.filling import fill, markdown
+from onepath.compare.paper.filling import fill, markdown
 
 RESULTS = Path(__file__).parent / "results"
 FIELDS = ("drift", "diffusion")

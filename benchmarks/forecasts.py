@@ -33,8 +33,8 @@ PROCESSES = (
 
 def run(task):
     from onepath import SDE
-    from onepath.processes import PROCESSES
-    from onepath.scores import crps
+    from onepath.compare.metrics import crps
+    from onepath.compare.processes import PROCESSES
 
     name, steps, seed = task
     process, rng = PROCESSES[name], np.random.default_rng(31_000 + seed)

@@ -26,26 +26,18 @@ YARDSTICK = "told"
 TRANSITIONS = 500
 
 
-def as_vector(values, d):
-    return np.reshape(values, (-1, d))
-
-
-def as_matrix(values, d):
-    return np.reshape(values, (-1, d, d))
-
-
 def fit_onepath(x, dt, **settings):
     import onepath
 
-    d = x.shape[1]
     sde = onepath.SDE(progress=False, **settings).fit(x, dt=dt)
+    model = sde.model_
     return {
-        "drift": lambda at: as_vector(sde.drift(at), d),
-        "diffusion": lambda at: as_matrix(sde.diffusion(at), d),
-        "drift_band": lambda at: [as_vector(end, d) for end in sde.drift_band(at)],
-        "diffusion_band": lambda at: [as_matrix(end, d) for end in sde.diffusion_band(at)],
-        "noise": float(np.mean(sde.noise_)),
-        "score": lambda path: sde.score(path, dt=dt) + 0.5 * d * np.log(2 * np.pi),
+        "drift": model.drift,
+        "diffusion": model.diffusion,
+        "drift_band": model.drift_band,
+        "diffusion_band": model.diffusion_band,
+        "noise": float(np.mean(model.noise)),
+        "score": lambda path: sde.score(path, dt=dt) + 0.5 * model.dimension * np.log(2 * np.pi),
     }
 
 
@@ -54,7 +46,7 @@ def fit_non_learned(x, dt):
     from tinygp.kernels import Matern52
     from tinygp.kernels.distance import L2Distance
 
-    from onepath.baselines import LAMBDA, mean_pairwise_distance
+    from onepath.compare.baselines import LAMBDA, mean_pairwise_distance
 
     kernel = Matern52(mean_pairwise_distance(x[:-1]), distance=L2Distance())
     return fit_onepath(
@@ -63,7 +55,7 @@ def fit_non_learned(x, dt):
 
 
 def fit_gp_regression(x, dt):
-    from onepath.baselines import LAMBDA, GPRegression
+    from onepath.compare.baselines import LAMBDA, GPRegression
 
     model = GPRegression().fit(x[:-1], np.diff(x, axis=0), dt)
     return {"drift": model.drift, "diffusion": model.diffusion, "noise": LAMBDA}
@@ -98,7 +90,7 @@ FITS = {
 
 
 def judge(process, path, method):
-    from onepath.metrics import coverage, delta_diffusion, delta_drift, loss
+    from onepath.compare.metrics import coverage, delta_diffusion, delta_drift, loss
 
     train, test = path[: TRANSITIONS + 1], path[TRANSITIONS:]
     begun = time.perf_counter()
@@ -135,7 +127,7 @@ def judge(process, path, method):
 
 
 def run(task):
-    from onepath.processes import PROCESSES
+    from onepath.compare.processes import PROCESSES
 
     name, methods, seeds = task
     process = PROCESSES[name]
@@ -190,7 +182,7 @@ def table(results, methods):
 
 
 def main():
-    from onepath.processes import PROCESSES
+    from onepath.compare.processes import PROCESSES
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=50)

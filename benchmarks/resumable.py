@@ -5,6 +5,8 @@ import multiprocessing
 import os
 import time
 
+from onepath.io.atomic import write_atomically
+
 SAVE_EVERY = 10.0
 """Seconds between two writes of the results."""
 
@@ -18,9 +20,7 @@ def save(output, results):
     """JSON with a line for each result, whole at every moment."""
     output.parent.mkdir(parents=True, exist_ok=True)
     lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(results[key], sort_keys=True)}" for key in sorted(results))
-    part = output.with_suffix(".part")
-    part.write_text(f"{{\n{lines}\n}}\n")
-    part.replace(output)
+    write_atomically(output, f"{{\n{lines}\n}}\n".encode(), force=True)
 
 
 def _take_one_core(cores):

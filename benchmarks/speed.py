@@ -14,8 +14,8 @@ import numpy as np
 from scipy.signal import lfilter
 
 from onepath import SDE
-from onepath.baselines import GPRegression
-from onepath.processes import PROCESSES
+from onepath.compare.baselines import GPRegression
+from onepath.compare.processes import PROCESSES
 
 ONLY_JAX = "import jax, jax.numpy as jnp; jax.jit(lambda x: x + 1)(jnp.ones(3)).block_until_ready()"
 A_FIT = """

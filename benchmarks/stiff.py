@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from resumable import finish, kept
 
-from onepath.processes import PROCESSES, Process, euler_step
+from onepath.compare.processes import PROCESSES, Process, euler_step
 
 LAWS = ("euler", "linearised", "auto")
 COVERAGE_LAWS = ("euler", "auto")
@@ -67,21 +67,20 @@ def process_named(name):
 
 def judge(name, law, dt, path):
     from onepath import SDE
-    from onepath.metrics import coverage, delta_diffusion, delta_drift
+    from onepath.compare.metrics import coverage, delta_diffusion, delta_drift
 
     process, x = process_named(name), path[:-1]
     begun = time.perf_counter()
-    sde = SDE(transition=law, progress=False).fit(path, dt=dt)
+    model = SDE(transition=law, progress=False).fit(path, dt=dt).model_
     seconds = time.perf_counter() - begun
     f, s = process.drift(x), np.abs(process.diffusion(x))
-    bands = [[end.reshape(-1, 1) for end in band(x)] for band in (sde.drift_band, sde.diffusion_band)]
     return {
-        "drift": delta_drift(sde.drift(x)[:, None], f),
-        "diffusion": delta_diffusion(sde.diffusion(x)[:, None, None], s),
-        "drift_coverage": coverage(*bands[0], f),
-        "diffusion_coverage": coverage(*bands[1], s[:, :, 0]),
-        "change": sde.stiffness_.change if sde.stiffness_ else float("nan"),
-        "second": float(sde.transition_ == "linearised"),
+        "drift": delta_drift(model.drift(x), f),
+        "diffusion": delta_diffusion(model.diffusion(x), s),
+        "drift_coverage": coverage(*model.drift_band(x), f),
+        "diffusion_coverage": coverage(*model.diffusion_band(x), s),
+        "change": model.stiffness.change if model.stiffness else float("nan"),
+        "second": float(model.law.name == "linearised"),
         "seconds": seconds,
     }
 

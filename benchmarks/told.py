@@ -6,7 +6,6 @@ prior is not: shifted data give a shifted answer.
 
 from collections.abc import Callable
 from functools import partial
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -48,10 +47,11 @@ START: dict[str, Callable] = {"σ": np.sqrt, "σ²": lambda variance: variance, 
 """From a variance back to the function that is a polynomial."""
 
 
-def monomials(u, degree):
-    """All products of powers up to this degree: (n, d) → (n, terms)."""
-    powers = [each for each in product(range(degree + 1), repeat=u.shape[1]) if sum(each) <= degree]
-    return np.stack([np.prod(u**each, axis=1) for each in powers], axis=1)
+def products(u, degree):
+    """All products of powers up to this degree, constant first: (n, d) → (n, terms)."""
+    from onepath.after.equation import monomials
+
+    return np.prod(u[:, None, :] ** monomials(u.shape[1], degree), axis=2)
 
 
 def fit(name, x, y, dt):
@@ -61,13 +61,13 @@ def fit(name, x, y, dt):
     def standardised(at):
         return (at - centre) / width
 
-    terms = monomials(standardised(x), form.drift)
+    terms = products(standardised(x), form.drift)
     if form.noise == "correlated":
         weights = np.linalg.lstsq(terms * dt, y, rcond=None)[0]
         rest = y - terms @ weights * dt
         sigma = np.linalg.cholesky(rest.T @ rest / len(rest) / dt)
         return (
-            lambda at: monomials(standardised(at), form.drift) @ weights,
+            lambda at: products(standardised(at), form.drift) @ weights,
             lambda at: np.broadcast_to(sigma, (len(at), d, d)),
         )
     usual = np.mean(np.square(y), axis=0) / dt
@@ -82,7 +82,7 @@ def fit(name, x, y, dt):
     each = [coordinate(i) for i in range(d)]
 
     def drift(at):
-        return np.stack([monomials(standardised(at), form.drift) @ weights for weights, _ in each], axis=1)
+        return np.stack([products(standardised(at), form.drift) @ weights for weights, _ in each], axis=1)
 
     def diffusion(at):
         u = standardised(at)
@@ -93,7 +93,7 @@ def fit(name, x, y, dt):
 
 
 def _own(u, i, degree):
-    return monomials(u[:, i : i + 1], degree)
+    return products(u[:, i : i + 1], degree)
 
 
 def _likeliest(terms, variance, y, dt, start):

@@ -38,7 +38,7 @@ OTHER_WAYS = {
 
 def cases():
     """Name, settings, times and states to fit and to score, each a dictionary of what both versions are handed."""
-    from onepath.processes import PAPER_TRAJECTORIES, PROCESSES
+    from onepath.compare.processes import PAPER_TRAJECTORIES, PROCESSES
 
     made = {}
 

@@ -9,7 +9,7 @@ wrong*, unless the method itself speaks against them: by a warning, or by its ow
 
 import numpy as np
 
-from onepath.metrics import delta_diffusion, delta_drift, loss, lower_factor
+from onepath.compare.metrics import delta_diffusion, delta_drift, loss, lower_factor
 
 OK, WRONG, SILENT = "ok", "wrong, says so", "silently wrong"
 REFUSED, CRASHED, LATE, ABSENT = "refused", "crashed", "over time", "cannot be installed"

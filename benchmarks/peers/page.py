@@ -17,7 +17,7 @@ from resumable import kept
 from summary import cells, share_first, silent
 from tables import board_table, failure_table, lost_table, method_table
 
-from onepath.paper.filling import fill, markdown
+from onepath.compare.paper.filling import fill, markdown
 
 
 def makers(results, speed):

@@ -1,13 +1,14 @@
 """The problems: equations with known truth, observed well at two lengths, and with ordinary trouble."""
 
-import os
 from dataclasses import dataclass, replace
 from functools import cached_property
+from io import BytesIO
 
 import numpy as np
 from contract import Observed
 
-from onepath.processes import PROCESSES
+from onepath.compare.processes import PROCESSES
+from onepath.io.atomic import write_atomically
 
 SHORT, LONG = 500, 10_000
 POINTS = 1000
@@ -42,8 +43,8 @@ class Problem:
             states = self.truth.simulate(self.n, dt=self.dt, substeps=substeps, random_state=ours)[0]
             if file:
                 file.parent.mkdir(parents=True, exist_ok=True)
-                np.save(part := file.with_name(f"{os.getpid()}-{file.name}"), states)
-                part.rename(file)  # whole or not at all, whoever else is writing it
+                np.save(whole := BytesIO(), states)
+                write_atomically(file, whole.getvalue(), force=True)
         return Sample(self, states, _spoilt(self, states, rest), rest)
 
 

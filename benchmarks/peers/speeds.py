@@ -20,7 +20,7 @@ from running import LIMIT, Worker, interpreters
 from scipy.signal import lfilter
 from tables import digits
 
-from onepath.paper.filling import markdown
+from onepath.compare.paper.filling import markdown
 
 LENGTHS = (10_000, 1_000_000)
 REPEATS = 3

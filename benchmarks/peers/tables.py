@@ -8,7 +8,7 @@ from judge import CRASHED, LATE, OK, REFUSED, SILENT, WRONG
 from problems import LONG, PROBLEMS, SHORT
 from summary import SCORES, cells, firsts, in_order, lost, share_first
 
-from onepath.paper.filling import markdown
+from onepath.compare.paper.filling import markdown
 
 
 def digits(value):

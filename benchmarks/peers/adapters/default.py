@@ -11,7 +11,7 @@ import numpy as np
 from contract import Answer
 
 PACKAGES = ("onepath", "jax", "numpy", "scipy", "scikit-learn")
-THREE = 0.9973002
+LEVELS = (0.9, 0.9973002)
 
 
 def fit(observed):
@@ -30,18 +30,10 @@ class Fitted:
         self.sde, self.said = sde, said
 
     def answer(self, points):
-        n, d = points.shape
-        factor = self.sde.diffusion(points).reshape(n, d, d)
-        drift_bands, diffusion_bands = (
-            [np.stack(band(points, level)).reshape(2, n, *[d] * power) for level in (0.9, THREE)]
-            for band, power in ((self.sde.drift_band, 1), (self.sde.diffusion_band, 2))
-        )
-        return Answer(
-            self.sde.drift(points).reshape(n, d),
-            factor @ np.swapaxes(factor, 1, 2),
-            *drift_bands,
-            *diffusion_bands,
-        )
+        model = self.sde.model_
+        factor = model.diffusion(points)
+        bands = [np.stack(band(points, level)) for band in (model.drift_band, model.diffusion_band) for level in LEVELS]
+        return Answer(model.drift(points), factor @ np.swapaxes(factor, 1, 2), *bands)
 
     def flags(self):
         """After the clock has stopped: warnings of the fit, and what the diagnosis finds."""
