@@ -83,6 +83,7 @@ def test_every_cell_is_used_when_there_are_enough_points():
     assert np.all(cells.weight > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2])
 def test_padding_does_not_change_the_loss(d):
     transitions = random_transitions(50, d, 0)

@@ -106,6 +106,7 @@ def models():
     return fitted("ou"), fitted("gbm")
 
 
+@pytest.mark.slow
 def test_constant_noise_is_told_from_noise_that_is_not(models):
     constant, proportional = models
     assert constant.constant_noise_ > 0.6
@@ -127,6 +128,7 @@ def test_the_longer_a_path_of_constant_noise_the_surer(table):
     assert 0.45 < medians[0] < medians[1] < medians[2]
 
 
+@pytest.mark.slow
 def test_estimates_use_it_and_bands_and_draws_do_not(models):
     """Means and quantiles of the mixture, by hand."""
     model, _ = models

@@ -93,6 +93,7 @@ def test_it_whitens_by_the_law_that_was_fitted(share):
     assert paths.var() == pytest.approx(sigma[0] ** 2 * share + 0.3 * share, rel=0.05)  # simulated, it grows with time
 
 
+@pytest.mark.slow
 def test_right_models_are_rarely_called_wrong(table):
     alarms = [
         faults(ornstein_uhlenbeck(np.random.default_rng(seed), steps)) for seed in range(60) for steps in (300, 2000)

@@ -57,6 +57,7 @@ def test_all_points_give_the_kernel_matrix_to_rounding(d):
     assert_allclose(gram(completed, u[:POINTS]), expected, rtol=0, atol=1e-10 * expected.max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2])
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-6])
 def test_chosen_points_leave_no_more_variance_than_stated(d, tolerance):
@@ -74,6 +75,7 @@ def test_chosen_points_leave_no_more_variance_than_stated(d, tolerance):
     assert np.max(1 - np.diag(one_less)) > tolerance, "more points were taken than needed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("d", "linear", "cubic"), [(1, 2, 4), (2, 3, 10), (3, 4, 20)])
 def test_a_kernel_of_finite_rank_gets_its_rank(d, linear, cubic):
     """Polynomials of order q in d variables: (d + q choose q)."""

@@ -147,6 +147,7 @@ def test_places_that_are_no_tables(tmp_path, monkeypatch):
         read_table(tmp_path / "x.csv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["line", "plane"])
 def test_a_loaded_model_predicts_the_same_bits(tmp_path, request, which):
     sde = request.getfixturevalue(which)

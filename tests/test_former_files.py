@@ -28,6 +28,7 @@ def test_former_files_predict_what_they_did(name):
     assert list(sde.trajectory_.names) == said["names"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAID)
 def test_a_former_file_saved_again_is_the_same_model(name, tmp_path):
     former = onepath.load(DATA / f"{name}-0.1.0.onepath")

@@ -36,6 +36,7 @@ def linear_truth(slope, rate, x, dt, parts=4000):
     return np.einsum("s,sij->ij", weights, flows) @ slope @ x, covariance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize("scale", [0.1, 1.0, 3.0])
 def test_linear_drift_and_correlated_constant_noise_are_exact(d, scale):
@@ -116,6 +117,7 @@ def test_two_dimensions_with_drift_and_noise_that_bend():
     assert np.max(gaps["linearised"]) < 0.2 * np.max(gaps["euler"]) + 4 * np.max(error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2])
 def test_variances_are_positive_for_any_step(d):
     random = np.random.default_rng(0)

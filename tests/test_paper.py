@@ -25,6 +25,8 @@ from onepath.compare.paper.runs import Journal, row_of
 from onepath.compare.paper.step_figures import step_figure
 from onepath.compare.paper.tables import mark, markdown, process_table, step_table
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[1] / "docs"
 QUIET = Console(quiet=True)
 BENCHMARKS = plan(list(TABLES), ["benchmark"])

@@ -67,6 +67,7 @@ def conditioned(kernel, x, y, dt, sigma, at):
     return mean, kernel(at, at) - cross @ np.linalg.solve(data, cross.T)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("steps", ["regular", "irregular"])
 @pytest.mark.parametrize("prior", PRIORS)
@@ -157,6 +158,7 @@ def test_bands_grow_with_their_level_and_hold_the_middle():
             model.drift_band(at, level=level)
 
 
+@pytest.mark.slow
 def test_score_is_the_log_predictive_density():
     """A Gaussian with the mean and variance of the increment over drift, diffusion and noise, all drawn."""
     model, _, x = fitted()

@@ -14,6 +14,7 @@ from onepath.after.equation import monomials
 from onepath.compare.processes import PROCESSES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", told.FORMS)
 def test_many_data_give_the_true_functions(name):
     """Noise to some per cent; drift to some of its standard errors, which are about σ/√T times the number of terms."""

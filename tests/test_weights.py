@@ -74,6 +74,7 @@ def test_cells_keep_weights_sums_and_scatter(n, d):
     assert_allclose(cells.scatter.sum(axis=0) + scatter(cells.y, cells.weight), scatter(y, weight), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize(("d", "noise"), [(1, "diagonal"), (2, "full")])
 def test_loss_gradient_and_fisher_matrix(d, noise):
