@@ -1,6 +1,7 @@
 """The suite's own choices: one compilation cache, shapes checked, double precision only where a test asks for it."""
 
 import os
+from pathlib import Path
 
 import jax
 import jaxtyping
@@ -23,6 +24,7 @@ def pytest_configure(config):
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
     os.environ.setdefault(CACHE_VARIABLE, str(config.rootpath / ".jax_cache"))
+    Path(os.environ[CACHE_VARIABLE]).mkdir(mode=0o700, exist_ok=True)
     jax.config.update("jax_compilation_cache_dir", os.environ[CACHE_VARIABLE])
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 

@@ -84,7 +84,7 @@ def test_every_cell_is_used_when_there_are_enough_points():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize("d", [2])
 def test_padding_does_not_change_the_loss(d):
     transitions = random_transitions(50, d, 0)
     units = as_it_is(d)
@@ -101,7 +101,7 @@ def test_padding_does_not_change_the_loss(d):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PAPER_TRAJECTORIES)
+@pytest.mark.parametrize("name", ["exponential-1", "trigonometric-1", "gbm"])
 def test_merging_the_papers_records_changes_hardly_anything(name, table):
     """Its 500 points in 128 cells, against one transition a cell."""
     record = PAPER_TRAJECTORIES[name]
@@ -133,7 +133,7 @@ def test_merging_is_of_second_order(table):
     sizes, rows = [64, 128, 256], []
     for name in ("double_well", "wiggly", "quadratic_noise", "washboard"):
         process = PROCESSES[name]
-        for seed in range(2):
+        for seed in range(1):
             starts = np.sort(np.random.default_rng(seed).uniform(-2, 2, size=(1000, 1)), axis=0)
             records = antithetic(process, starts)
             unmerged = SDE(learn=None, transition="euler", cells=2048).fit(records, dt=process.dt)

@@ -221,3 +221,16 @@ def test_forecasts(fitted):
     assert quantiles.shape == (5, 21, 1)
     assert (np.diff(quantiles, axis=0) >= 0).all()
     assert run("forecast", folder / "m.onepath", "--level", 2).exit_code == 2
+
+
+def test_what_is_kept_of_compiled_programs_is_said_and_removed(tmp_path, monkeypatch):
+    monkeypatch.setenv("ONEPATH_CACHE", str(tmp_path))
+    (tmp_path / "one.program").write_bytes(bytes(3 << 20))
+    assert "1 files, 3.0 MB kept, of at most 200 MB" in run("info", "--cache").stdout
+    assert json.loads(run("info", "--clear-cache", "--json").stdout)["bytes"] == 3 << 20
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setenv("ONEPATH_CACHE", "off")
+    assert "not kept" in run("info", "--cache").stdout
+    refused = run("info")
+    assert refused.exit_code == 2
+    assert "give a model file" in refused.stderr

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +13,7 @@ from tinygp import kernels
 
 from onepath.numerics.cache import CACHE_VARIABLE
 from onepath.numerics.compiled import PROGRAMS, Foreign, compiled, described
+from onepath.numerics.spectrum import Waves
 
 SCRIPT = """
 import json, sys, jax, numpy as np, onepath
@@ -27,11 +27,6 @@ sde = onepath.SDE(learn=None, transition="euler").fit(x, dt=0.1)
 answers = [*sde.drift(x[:5]), *sde.diffusion(x[:5]), sde.evidence_]
 print(json.dumps([counts, answers, jax.config.jax_compilation_cache_dir, jax.config.jax_enable_x64]))
 """
-
-
-class Pair(NamedTuple):
-    first: object
-    second: object
 
 
 @pytest.fixture
@@ -82,7 +77,7 @@ def test_a_kept_program_that_refuses_its_first_call_is_compiled_anew(folder, mon
 def test_results_keep_their_structure_and_what_is_no_array(folder):
     @compiled
     def both(kernel, factor, name):
-        return Pair({name: kernel.scale * factor}, (None, factor))
+        return Waves({name: kernel.scale * factor}, None, factor)
 
     both.__wrapped__.__module__ = "onepath.test"  # or it would be somebody's own code, which is not kept
     kernel = kernels.Matern52(scale=jnp.arange(3.0))
@@ -91,8 +86,8 @@ def test_results_keep_their_structure_and_what_is_no_array(folder):
         result = both(kernel, 2, "x")
         assert len(list(folder.glob("*.program"))) == 1
         assert jax.tree.structure(result) == jax.tree.structure(plain)
-        np.testing.assert_array_equal(result.first["x"], [0.0, 2.0, 4.0])
-        assert result.second == (None, 2)
+        np.testing.assert_array_equal(result.length["x"], [0.0, 2.0, 4.0])
+        assert result[1:] == (None, 2)
         PROGRAMS.clear()
 
 

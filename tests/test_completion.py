@@ -243,7 +243,7 @@ def test_every_solver_ends_where_the_gradient_vanishes(solver):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("noise", ["diagonal", "full"])
+@pytest.mark.parametrize("noise", ["full"])
 def test_without_the_hessian_the_same_minimum_is_reached(noise):
     objective = problem(transitions(2, copies=5), noise=noise)
     exact, scoring = (

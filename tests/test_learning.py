@@ -62,11 +62,8 @@ def test_the_prior_of_parameters_is_normal_and_has_exponential_tails():
 @pytest.mark.parametrize(
     ("name", "noise", "law", "criterion"),
     [
-        ("double_well", "diagonal", "euler", "evidence"),
         ("double_well", "diagonal", "euler", "crossval"),
-        ("spiral", "isotropic", "euler", "evidence"),
         ("spiral", "isotropic", "euler", "crossval"),
-        ("double_well", "diagonal", "linearised", "evidence"),
     ],
 )
 def test_slopes_are_finite_differences(name, noise, law, criterion):
@@ -98,18 +95,21 @@ def hasty(function, *args):
     return jax.jit(function).lower(*args).compile(compiler_options=options)(*args)
 
 
-LINE = [("double_well", "diagonal", law, link) for law in LAWS for link in LINKS]
+LINE = [("double_well", "diagonal", "euler", link) for link in LINKS]
+BENT = ("double_well", "diagonal", "linearised", "exp")
 PLANE = [("spiral", noise, "euler", link) for noise, link in zip(NOISES, LINKS, strict=True)]
-BENT = [("spiral", noise, "linearised", link) for noise, link in zip(NOISES, reversed(LINKS), strict=True)]
 
 
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize(
     ("name", "noise", "law", "link"),
-    [*LINE[:3], *(pytest.param(*case, marks=pytest.mark.slow) for case in (*LINE[3:], *PLANE, *BENT))],
+    [*LINE, *(pytest.param(*case, marks=pytest.mark.slow) for case in (*PLANE, BENT))],
 )
 def test_the_evidence_and_its_slope_are_those_of_automatic_differentiation(name, noise, law, link):
-    """J(ŵ) + ½ ln det F by the plain formula, through it, the Fisher matrix and a Newton step by autodiff."""
+    """J(ŵ) + ½ ln det F by the plain formula, through it, the Fisher matrix and a Newton step by autodiff.
+
+    All structures, links and laws together are in benchmarks/evidence.py, which takes ten minutes.
+    """
     graph, transitions, units = graph_and_transitions(name, noise, law, link, points=4)
     mask, rng = learnable(graph.parameters), np.random.default_rng(5)
     cells = Cells(*map(jnp.asarray, cells_of(transitions.rows(slice(40)), units, 16)))

@@ -9,7 +9,7 @@ from onepath.compare.processes import PROCESSES
 
 pytestmark = pytest.mark.slow
 
-SEEDS, STEPS = 20, 5000
+SEEDS, STEPS = 12, 5000
 BROAD = 100.0
 
 

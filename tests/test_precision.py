@@ -2,7 +2,7 @@
 
 import jax
 
-from onepath.numerics.cache import CACHE_VARIABLE, cache_folder, jax_cache
+from onepath.numerics.cache import CACHE_VARIABLE, jax_cache
 from onepath.numerics.precision import in_double
 
 
@@ -18,12 +18,3 @@ def test_a_users_own_cache_is_left_alone(tmp_path, monkeypatch):
     with jax_cache():
         assert jax.config.jax_compilation_cache_dir == before
     assert not (tmp_path / "ours").exists()
-
-
-def test_the_cache_can_be_moved_and_turned_off(tmp_path, monkeypatch):
-    monkeypatch.setenv(CACHE_VARIABLE, "off")
-    assert cache_folder() is None
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
-    assert cache_folder() == tmp_path
-    monkeypatch.delenv(CACHE_VARIABLE)
-    assert "onepath" in cache_folder().parts

@@ -12,7 +12,7 @@ from onepath.compare.processes import PROCESSES
 
 pytestmark = pytest.mark.slow
 
-few = settings(max_examples=15, deadline=None, derandomize=True)
+few = settings(max_examples=6, deadline=None, derandomize=True)
 factors = st.floats(-6, 6).map(lambda power: 10.0**power)
 signed_factors = st.builds(lambda size, sign: sign * size, factors, st.sampled_from([-1.0, 1.0]))
 shifts = st.floats(-1000, 1000)
@@ -74,14 +74,14 @@ def test_one_dimension(link, regular, count, a, b, c):
     check_units("double_well_multiplicative", regular, count, [a], [b], c, link=link, transition="euler")
 
 
-@settings(few, max_examples=6)
+@settings(few, max_examples=3)
 @given(a=signed_factors, b=shifts, c=factors)
 def test_the_second_law(a, b, c):
     check_units("double_well_multiplicative", False, 300, [a], [b], c, transition="linearised")
 
 
 @pytest.mark.parametrize("regular", [True, False], ids=["regular", "irregular"])
-@settings(few, max_examples=6)
+@settings(few, max_examples=3)
 @given(a=st.tuples(signed_factors, signed_factors), b=st.tuples(shifts, shifts), c=factors)
 def test_two_dimensions_with_full_noise_and_a_factor_each(regular, a, b, c):
     check_units("spiral", regular, 300, a, b, c, noise="full", transition="euler")

@@ -141,12 +141,22 @@ def report(
         note(f"wrote {sde.report(out, force=force, title=title, about=about)}")
 
 
-def info(model: ModelArgument, json: JsonOption = False) -> None:
-    """Say what a model file holds.
+def info(
+    model: Annotated[Path | None, typer.Argument(help="Model file.", show_default=False)] = None,
+    json: JsonOption = False,
+    cache: Annotated[bool, typer.Option("--cache", help="Say what compiled programs are kept, and where.")] = False,
+    clear_cache: Annotated[bool, typer.Option("--clear-cache", help="Remove them.")] = False,
+) -> None:
+    """Say what a model file holds, or what is kept of compiled programs.
 
     Example:  onepath info model.onepath
     """
     with ending(json):
+        if cache or clear_cache:
+            _cache(clear_cache, json)
+            return
+        if model is None:
+            raise ValueError("give a model file, or --cache for what is kept of compiled programs")
         sde, facts = opened(model)
         if json:
             as_json(facts_of(sde.model_) | {"data": facts})
@@ -155,3 +165,17 @@ def info(model: ModelArgument, json: JsonOption = False) -> None:
             if facts.get(name):
                 say(f"{name.capitalize():<11} {facts[name]}")
         say(sde.summary())
+
+
+def _cache(remove: bool, json: bool) -> None:
+    """What is kept of compiled programs; after removing it, what was."""
+    from onepath.numerics.cache import LARGEST, clear, kept
+
+    found = clear() if remove else kept()
+    if json:
+        as_json({"folder": found.folder, "files": found.files, "bytes": found.size, "removed": remove})
+    elif found.folder is None:
+        say("Compiled programs are not kept.")
+    else:
+        said = "removed" if remove else f"kept, of at most {LARGEST >> 20} MB"
+        say(f"{found.folder}: {found.files} files, {found.size / (1 << 20):.1f} MB {said}")

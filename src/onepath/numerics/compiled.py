@@ -8,11 +8,13 @@ as a kernel of the user's own, is left to JAX's cache.
 
 import dataclasses
 import hashlib
+import io
+import json
 import os
 import pickle
 import platform
 import sys
-import tempfile
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from importlib.metadata import version
@@ -24,12 +26,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
 
-from onepath.numerics.cache import cache_folder, jax_cache, no_jax_cache
+from onepath.numerics.cache import cache_folder, jax_cache, no_jax_cache, read_kept, write_kept
+from onepath.numerics.structure import PLAIN, Slot, Unknown, as_data, from_data
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 ARRAYS = (jax.Array, np.ndarray, np.generic)
-PLAIN = (bool, int, float, str, type(None))
 KNOWN = {"onepath", "tinygp", "equinox", "jax", "jaxlib", "numpy", "builtins"}
 """Packages whose code is told by their versions, or by the source in this one's case."""
 
@@ -38,10 +40,6 @@ ENGINE = ("numerics", "data", "gp", "graph", "inference", "after")
 
 QUICK: dict[str, str | bool] = {"xla_cpu_use_fusion_emitters": False}
 """Compiles in three fifths of the time, to code that is as fast."""
-
-
-class Slot:
-    """Stands for an array in the result of a program."""
 
 
 Call = Callable[..., Sequence[jax.Array]]
@@ -75,8 +73,11 @@ class Program:
             return self.call(*arrays)
 
 
-PROGRAMS: dict[Any, Program] = {}
-"""Everything that this process has loaded or compiled."""
+PROGRAMS: OrderedDict[Any, Program] = OrderedDict()
+"""What this process has loaded or compiled, the least recently used first."""
+
+MOST_PROGRAMS = 192
+"""That are held in memory: each takes some megabytes, and memory maps, of which a process has only so many."""
 
 
 class Foreign(Exception):
@@ -94,9 +95,11 @@ def compiled(function: Function) -> Function:
             return function(*args)
         kinds = tuple((leaf.shape, leaf.dtype) if isinstance(leaf, ARRAYS) else (type(leaf), leaf) for leaf in leaves)
         key = (function, structure, kinds, _setting("enable_x64"))
-        if key not in PROGRAMS:
-            PROGRAMS[key] = _found(function, args, arrays)
-        return PROGRAMS[key](arrays)
+        program = PROGRAMS.pop(key, None) or _found(function, args, arrays)
+        PROGRAMS[key] = program
+        while len(PROGRAMS) > MOST_PROGRAMS:
+            PROGRAMS.popitem(last=False)
+        return program(arrays)
 
     return run  # type: ignore[return-value]
 
@@ -111,16 +114,17 @@ def _found(function: Callable[..., Any], args: tuple[Any, ...], arrays: Sequence
             return Program(*_compile(function, args, arrays))
     if folder is None:
         return Program(*_compile(function, args, arrays))
-    file = folder / f"{hashlib.sha256(text.encode()).hexdigest()}.program"
+    name = hashlib.sha256(text.encode()).hexdigest()
+    file = folder / f"{name}.program"
 
     def anew() -> tuple[Call, Any]:
         # a program that JAX's own cache gave back cannot be kept once more: parts of it would be missing
         with no_jax_cache():
             call, result = _compile(function, args, arrays)
-        _keep(file, call, result)
+        _keep(file, name, call, result)
         return call, result
 
-    kept = _loaded(file, len(arrays))
+    kept = _loaded(file, name, len(arrays))
     return Program(*anew()) if kept is None else Program(*kept, anew)
 
 
@@ -153,20 +157,46 @@ def _options() -> dict[str, str | bool]:
     return QUICK
 
 
-def _loaded(file: Path, count: int) -> tuple[Any, Any] | None:
-    """A kept program, if it is there and whole: what was killed or changed while being written does not count."""
+def _loaded(file: Path, name: str, count: int) -> tuple[Any, Any] | None:
+    """A kept program, if it is there and whole, under the name it was kept by, and made of JAX's own parts."""
+    content = read_kept(file)
+    if content is None:
+        return None
+    digest, body = content[:32], content[32:]
+    if hashlib.sha256(name.encode() + body).digest() != digest:
+        return None
     try:
-        content = file.read_bytes()
-        digest, body = content[:32], content[32:]
-        if hashlib.sha256(body).digest() != digest:
-            return None
-        payload, result = pickle.loads(body)
+        head, _, payload = body.partition(b"\n")
+        result = from_data(json.loads(head))
+        _Names(io.BytesIO(payload)).load()
         slots = [leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, Slot)]
         _load_lapack()
         trees = jax.tree.structure(((0,) * count, {})), jax.tree.structure([0] * len(slots))
         return deserialize_and_load(payload, *trees), result
-    except Exception:
+    except Exception:  # of another version of JAX's, or not ours at all
         return None
+
+
+class _Part:
+    """Stands for a part of a program while its names are read."""
+
+    def __new__(cls, *_: Any, **__: Any) -> "_Part":
+        return super().__new__(cls)
+
+    def __setstate__(self, _: Any) -> None:
+        """It is nobody's state."""
+
+
+class _Names(pickle.Unpickler):
+    """Reads which classes JAX's form of a program names, without making any of them; foreign ones are refused."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.split(".")[0] not in ("jax", "jaxlib", "numpy"):
+            raise Foreign(f"{module}.{name}")
+        return _Part
+
+    def persistent_load(self, _: Any) -> Any:
+        return _Part()
 
 
 @cache
@@ -175,16 +205,13 @@ def _load_lapack() -> None:
     jax.jit(jnp.linalg.cholesky).lower(np.eye(1))
 
 
-def _keep(file: Path, call: Any, result: Any) -> None:
-    """Under its name only when it is whole. What cannot be written is compiled again next time."""
+def _keep(file: Path, name: str, call: Any, result: Any) -> None:
+    """What cannot be kept is compiled again next time."""
     try:
-        body = pickle.dumps((serialize(call)[0], result))
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=file.parent, suffix=".part", delete=False) as part:
-            part.write(hashlib.sha256(body).digest() + body)
-        Path(part.name).replace(file)
-    except Exception:
+        body = json.dumps(as_data(result)).encode() + b"\n" + serialize(call)[0]
+    except (Unknown, TypeError, ValueError, NotImplementedError):
         return
+    write_kept(file, hashlib.sha256(name.encode() + body).digest() + body)
 
 
 def described(thing: Any) -> str:

@@ -21,7 +21,7 @@ HALVINGS = 40
 CHUNKS = (64, 512)
 """Sizes of the chunks in which points are evaluated one by one."""
 
-JOINT = (64, 256, 1024, 4096, 16384)
+POINTS, DRAWS = (64, 256, 1024, 4096), (512, 2048, 8192)
 """Numbers of points, and of draws, to which joint draws are padded."""
 
 
@@ -75,7 +75,7 @@ def draws(posterior: Posterior, u: Floats, count: int, rng: np.random.Generator)
     chosen = rng.choice(members, size=count, p=posterior.for_bands)
     normals = rng.standard_normal((count, functions * p))
     untouched = rng.standard_normal((count, functions, n))
-    points, rows = joint_size(n), joint_size(count)
+    points, rows = padded_to(n, POINTS), padded_to(count, DRAWS)
     drawn = _draws(
         posterior,
         _padded(u, points),
@@ -87,9 +87,9 @@ def draws(posterior: Posterior, u: Floats, count: int, rng: np.random.Generator)
     return np.asarray(drawn)[:count, :n]
 
 
-def joint_size(count: int) -> int:
-    """Few sizes, so that compiled code serves every grid and every number of draws."""
-    return next((size for size in JOINT if size >= count), count)
+def padded_to(count: int, sizes: tuple[int, ...]) -> int:
+    """The next of few sizes, so that compiled code serves every grid and every number of draws."""
+    return next((size for size in sizes if size >= count), count)
 
 
 def _padded(rows: Any, size: int) -> Any:
