@@ -40,9 +40,12 @@ def once(function, *args):
 
 
 def compare(case):
-    """The relative difference of value and slope."""
-    jax.config.update("jax_enable_x64", True)
-    name, noise, law, link = case
+    """Relative differences of the value and of its slope."""
+    with jax.enable_x64(True):
+        return _compare(*case)
+
+
+def _compare(name, noise, law, link):
     process = PROCESSES[name]
     transitions = transitions_of(read_trajectory(process.simulate(120, random_state=3)[0], dt=process.dt))
     units = units_of(transitions, common=False)
@@ -66,6 +69,7 @@ def compare(case):
         weights = weights - (newton - jax.lax.stop_gradient(newton))
         return objective.loss(weights) + 0.5 * jnp.linalg.slogdet(objective.fisher(weights))[1]
 
+    assert written.completion.outcome.startswith("converged")
     value, slope = once(jax.value_and_grad(plain), theta, written.completion.weights)
     return float(abs(written.value / value - 1)), float(np.abs(written.slope - slope).max() / np.abs(slope).max())
 

@@ -5,6 +5,7 @@
 Ratios matter, not seconds: machines differ, and these are measured one after another on the same one.
 """
 
+import os
 import subprocess
 import sys
 import time
@@ -65,6 +66,18 @@ def main():
         for script in (ONLY_JAX, A_FIT)
     )
     print(f"that fits 500 points {fit:.2f}, that runs one function of JAX {jax:.2f}, ratio {fit / jax:.2f}")
+
+    if hasattr(os, "sched_setaffinity") and len(cores := sorted(os.sched_getaffinity(0))) > 1:
+        print("\nA warm fit of 500 points while another program keeps one core busy")
+        x = np.cumsum(np.random.default_rng(0).standard_normal(501)) * 0.1
+        idle = seconds(lambda: SDE(progress=False).fit(x, dt=0.1), 5)
+        os.sched_setaffinity(0, cores[:2])
+        with subprocess.Popen(["taskset", "-c", str(cores[0]), sys.executable, "-c", "while True: pass"]) as busy:
+            both = seconds(lambda: SDE(progress=False).fit(x, dt=0.1), 5)
+            os.sched_setaffinity(0, cores[1:2])
+            free = seconds(lambda: SDE(progress=False).fit(x, dt=0.1), 5)
+            busy.kill()
+        print(f"allowed both {both:.3f}, pinned to the free one {free:.3f}, ratio {both / free:.2f}; idle {idle:.3f}")
 
 
 if __name__ == "__main__":

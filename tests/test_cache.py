@@ -73,14 +73,21 @@ def test_a_planted_file_does_not_run(folder, doubled, tmp_path, what):
     np.testing.assert_array_equal(doubled(jnp.ones(2)), [2.0, 2.0])  # it was written anew
 
 
-def test_a_program_under_another_ones_name_is_not_taken(folder, doubled):
-    doubled(jnp.ones(2))
+def test_a_program_under_another_ones_name_is_not_taken(folder):
+    """One that takes the same arrays, and gives another answer."""
+
+    @compiled
+    def scaled(x, factor):
+        return factor * x
+
+    scaled.__wrapped__.__module__ = "onepath.test"
+    scaled(jnp.ones(2), 2.0)
     (first,) = folder.glob("*.program")
-    doubled(jnp.ones(3))
+    scaled(jnp.ones(2), 3.0)
     (second,) = set(folder.glob("*.program")) - {first}
     second.write_bytes(first.read_bytes())
     PROGRAMS.clear()
-    np.testing.assert_array_equal(doubled(jnp.ones(3)), [2.0, 2.0, 2.0])
+    np.testing.assert_array_equal(scaled(jnp.ones(2), 3.0), [3.0, 3.0])
 
 
 @posix

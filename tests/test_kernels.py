@@ -23,6 +23,7 @@ from onepath.gp.kernels import (
     terms,
 )
 from onepath.gp.parameters import learnable, pack, parameters_of, unpack
+from onepath.graph.graph import Parameters
 
 
 def parameter_names(tree, mask):
@@ -181,6 +182,27 @@ def test_neither_zero_nor_negative_nor_orders_are_learned():
     assert parameter_names(box, learnable(box)) == (".cubic.amplitude",)
     nothing = stacked(kernels.DotProduct(), 1)
     assert pack(nothing, learnable(nothing)).shape == (0,)
+
+
+@pytest.mark.usefixtures("double")
+def test_classes_say_what_their_parameters_are():
+    """Roles and spreads of the default priors, chosen on many paths; of what says nothing, a weak one."""
+    own = default_drift_kernel(-jnp.ones(1), jnp.ones(1)), default_diffusion_kernel(1)
+    tree = Parameters(*((stacked(kernel, 1),) for kernel in own), jnp.ones(1), jnp.asarray(1e-3))
+    said = {each.name: (each.role, each.spread) for each in parameters_of(tree, learnable(tree))}
+    assert said == {
+        "drift.linear.amplitude": ("amplitude", 1.0),
+        "drift.cubic.amplitude": ("amplitude", 1.5),
+        "drift.matern.amplitude": ("amplitude", 1.5),
+        "drift.matern.scale": ("length", 1.0),
+        "diffusion.linear.amplitude": ("amplitude", 1.5),
+        "diffusion.matern.amplitude": ("amplitude", 1.5),
+        "diffusion.matern.scale": ("length", 0.7),
+        "level": ("level", 1.0),
+        "noise": ("noise", 1.5),
+    }
+    given = stacked(kernels.Matern52(scale=0.5), 1)
+    assert [(each.role, each.spread) for each in parameters_of(given, learnable(given))] == [("given", 3.0)]
 
 
 @pytest.mark.usefixtures("double")

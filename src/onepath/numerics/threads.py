@@ -17,6 +17,6 @@ def one_thread() -> Any:
     """A context of linear algebra with one thread, however many the process has; the caller's own number comes back.
 
     The engine's matrices are small. With a thread for each core, every call waits for all of them, and where another
-    program keeps one of the cores busy, a fit takes fifty times as long.
+    program keeps one of the cores busy, a fit takes many times as long.
     """
     return _controller().limit(limits=1, user_api="blas")
