@@ -2,10 +2,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+FLOORS := .venv-floors
+FLOORS_BIN := $(FLOORS)/bin
+
 PEERS := .venv-peers
 PEERS_BIN := $(PEERS)/bin
 
-.PHONY: demo test check lint bench bench-peers clean
+.PHONY: demo test check lint floors bench bench-peers clean
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -28,6 +31,16 @@ check: lint
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
+# the lowest versions that pyproject.toml allows; what those deprecate of each other is not ours to mend
+$(FLOORS)/installed: pyproject.toml tests/floors.py
+	$(PYTHON) -m venv $(FLOORS)
+	$(PYTHON) tests/floors.py parquet paper > $(FLOORS)/pins.txt
+	$(FLOORS_BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]' -r $(FLOORS)/pins.txt
+	touch $@
+
+floors: $(FLOORS)/installed
+	$(FLOORS_BIN)/python -m pytest -n 2 --dist worksteal -W ignore::DeprecationWarning
+
 # a peers' environment that cannot be made is a result, not the end of the run
 $(PEERS)/installed: benchmarks/peers/requirements.txt
 	$(PYTHON) -m venv $(PEERS)
@@ -44,4 +57,4 @@ bench-peers: $(VENV)/installed $(PEERS)/installed
 	$(BIN)/python benchmarks/peers/page.py docs/peers.md
 
 clean:
-	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(FLOORS) $(PEERS) .pytest_cache .mypy_cache .ruff_cache

@@ -257,3 +257,14 @@ def test_the_papers_solvers_keep_to_eulers_law():
         SDE(transition="linearised", solver="newton").fit(x, dt=0.001)
     with pytest.raises(ValueError, match="transition='milstein' is not known"):
         SDE(transition="milstein").fit(x, dt=0.001)
+
+
+@pytest.mark.parametrize("reach", [1e3, 1e6])
+def test_a_step_of_very_many_relaxation_times_ends_in_the_stationary_law(reach):
+    """Where a series would not converge any more: J C + C Jᵀ = -a."""
+    slope, rate = -reach * jnp.asarray([[1.0, 0.3], [-0.2, 0.7]]), jnp.asarray([[2.0, 0.5], [0.5, 1.0]])
+    with jax.enable_x64(True):
+        mean, covariance = linear_flow(slope, slope @ jnp.asarray([-1.0, 2.0]), rate, jnp.asarray(1.0))
+        left = slope @ covariance
+    np.testing.assert_allclose(left + left.T, -rate, rtol=0.02)
+    np.testing.assert_allclose(mean, [1.0, -2.0], rtol=0.02)

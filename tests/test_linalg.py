@@ -12,6 +12,7 @@ from onepath.numerics.linalg import (
     cholesky,
     forward_solve,
     log_determinant,
+    lower_roots,
     one_by_one,
     pivots,
     small_cholesky,
@@ -135,3 +136,15 @@ def test_a_fit_leaves_the_callers_precision_alone():
     assert np.isfinite(model.score(path, dt=0.1))
     assert jnp.ones(1).dtype == np.float32
     assert jax.config.jax_enable_x64 is False
+
+
+def test_lower_roots_of_covariances_in_units_far_apart_and_of_ones_that_rounding_spoiled():
+    rng = np.random.default_rng(4)
+    root = rng.normal(size=(20, 3, 3)) * np.array([1.0, 1e-40, 1e60])[:, None]
+    covariance = root @ np.swapaxes(root, 1, 2)
+    lower = lower_roots(covariance)
+    np.testing.assert_allclose(lower @ np.swapaxes(lower, 1, 2), covariance, rtol=1e-9)
+    assert np.all(np.triu(lower, 1) == 0.0)
+    spoiled = np.array([[[1.0, 1.0 + 1e-9], [1.0 + 1e-9, 1.0]], [[4.0, 0.0], [0.0, 9.0]]])
+    lower = lower_roots(spoiled)
+    np.testing.assert_allclose(lower @ np.swapaxes(lower, 1, 2), spoiled, atol=1e-8)

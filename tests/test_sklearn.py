@@ -55,7 +55,7 @@ with warnings.catch_warnings():
 @checks
 def test_scikit_learn_checks(estimator, check, monkeypatch):
     """The checks' data are shorter than ten transitions a dimension, which the door refuses."""
-    monkeypatch.setattr("onepath.data.trajectory.LEAST_TRANSITIONS", 1)
+    monkeypatch.setattr("onepath.data.soundness.LEAST_TRANSITIONS", 1)
     check(estimator)
 
 

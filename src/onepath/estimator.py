@@ -5,6 +5,18 @@ from functools import cache
 from typing import Any, ClassVar, Self
 
 
+class NotFitted(ValueError, AttributeError):
+    """What scikit-learn calls NotFittedError, where it is not installed."""
+
+
+def _not_fitted() -> type[Exception]:
+    try:
+        from sklearn.exceptions import NotFittedError
+    except ModuleNotFoundError:
+        return NotFitted
+    return NotFittedError
+
+
 class Estimator:
     """Settings are the constructor's parameters by name; what ends in an underscore is there after `fit`."""
 
@@ -56,6 +68,4 @@ class Estimator:
     def _check_fitted(self) -> None:
         """Refuse to answer before `fit`."""
         if not self.__sklearn_is_fitted__():
-            from sklearn.exceptions import NotFittedError
-
-            raise NotFittedError(f"This {type(self).__name__} is not fitted yet. Call fit, then ask again.")
+            raise _not_fitted()(f"This {type(self).__name__} is not fitted yet. Call fit, then ask again.")

@@ -1,8 +1,8 @@
 """Model: what a fit is. Everything after a fit takes one."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import wraps
+from dataclasses import dataclass, field, replace
+from functools import cached_property, wraps
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import jax
@@ -21,6 +21,7 @@ from onepath.inference.posterior.posterior import Posterior
 from onepath.inference.result import Fit
 from onepath.numerics.arrays import Floats
 from onepath.numerics.checks import check_probability, check_whole
+from onepath.numerics.linalg import lower_roots
 from onepath.numerics.precision import in_double
 
 P = ParamSpec("P")
@@ -124,6 +125,18 @@ class Model:
         """Probability that the diffusion is the same everywhere; None where that was not asked."""
         return self.posterior.constant_noise
 
+    @cached_property
+    def standard(self) -> "Model":
+        """The same model in its own units: what is computed there is the same in all units, and does not overflow."""
+        trajectory, units = self.trajectory, self.units
+        own = Units(np.zeros_like(units.location), np.ones_like(units.scale), 1.0)
+        return replace(
+            self,
+            trajectory=replace(trajectory, x=units.points(trajectory.x), t=trajectory.t / units.time),
+            transitions=units.standardised(self.transitions),
+            units=own,
+        )
+
     # drift and diffusion
 
     def drift(self, points: Floats) -> Floats:
@@ -176,7 +189,7 @@ class Model:
             raise ValueError(f"The model has {self.dimension} dimensions, the new data {transitions.x.shape[1]}.")
         new = self.units.standardised(transitions)
         mean, covariance = evaluate.predictive(self.posterior, new.x, new.dt)
-        lower = np.linalg.cholesky(covariance)
+        lower = lower_roots(covariance)
         residual = np.linalg.solve(lower, (new.y - mean)[:, :, None])
         volume = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1) + np.log(self.units.scale).sum()
         constant = 0.5 * self.dimension * np.log(2 * np.pi)

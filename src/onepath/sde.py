@@ -1,7 +1,6 @@
 """SDE: the estimator that people use. Options in, a `Model` out."""
 
 import time
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -16,7 +15,7 @@ from onepath.estimator import Estimator
 from onepath.graph.graph import Graph
 from onepath.graph.laws import Law
 from onepath.inference.adequacy import Stiffness
-from onepath.inference.fit import fit
+from onepath.inference.fit import cautions, fit
 from onepath.inference.learning.optimisers import Optimum
 from onepath.inference.observation import Observation
 from onepath.inference.options import read_options
@@ -24,6 +23,7 @@ from onepath.inference.posterior.posterior import Posterior
 from onepath.inference.progress import Progress
 from onepath.model import Methods, Model, model_of, read_transitions
 from onepath.numerics.arrays import Floats
+from onepath.numerics.caution import caution
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -182,13 +182,8 @@ class SDE(Estimator):
             found = fit(trajectory, options)
         methods = Methods(self.solver, self.learn, options.observation.name)
         self._take(model_of(trajectory, found, methods, time.perf_counter() - begun))
-        if found.stiffness is not None and found.stiffness.state_is_forgotten:
-            warnings.warn(
-                f"A step lasts {found.stiffness.change:.2g} relaxation times (|f'| Δt): one observation says little "
-                "about the next, so drift and diffusion are known by their ratio at best. Observe more often.",
-                UserWarning,
-                stacklevel=2,
-            )
+        for text in cautions(found):
+            caution(text)
         return self
 
     def _take(self, model: Model) -> None:

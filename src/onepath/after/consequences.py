@@ -3,13 +3,14 @@
 The functions at the core take drift and diffusion on a grid, f and σ of shape (..., n), draws in front.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.integrate import cumulative_simpson
 
+from onepath.data.transitions import Units
 from onepath.model import Model, Seed, asked_once
 from onepath.numerics.arrays import Flags, Floats, evenly
 from onepath.numerics.checks import check_probability, check_whole
@@ -87,9 +88,13 @@ def passage_time(x: Floats, drift: Floats, diffusion: Floats, start: float, end:
     # sums of logarithms, since both factors may overflow; by the trapezoid rule, half of the last point counts
     inner = np.logaddexp.accumulate(speed, axis=-1)
     inner = inner + np.log1p(-0.5 * np.exp(speed - inner) * (np.arange(len(x)) > 0))
-    total = _integral(np.exp(inner - phi), x)
+    exponent = inner - phi
+    highest = exponent.max(axis=-1, keepdims=True)
+    total = _integral(np.exp(exponent - highest), x)
     times = [np.interp(end, x, row) - np.interp(start, x, row) for row in total.reshape(-1, len(x))]
-    return np.asarray(times).reshape(drift.shape[:-1])
+    with np.errstate(over="ignore", divide="ignore"):  # longer than any number is for ever
+        # Simpson's rule may fall below zero where all of the time is spent elsewhere
+        return np.exp(np.log(np.maximum(np.reshape(times, drift.shape[:-1]), 0.0)) + highest[..., 0])
 
 
 def zeros(x: Floats, drift: Floats) -> tuple[Floats, Flags, Floats]:
@@ -180,9 +185,37 @@ def _written(band: Band) -> str:
 
 @asked_once
 def consequences(model: Model, level: float, draws: int, random_state: Seed) -> Consequences:
-    """Everything above for a fitted model; see `SDE.consequences`."""
+    """Everything above for a fitted model, found in its own units; see `SDE.consequences`."""
     check_probability("level", level)
     check_whole("draws", draws, 2)
+    return _in_units(_consequences(model.standard, level, draws, random_state), model.units)
+
+
+def _in_units(found: Consequences, units: Units) -> Consequences:
+    """From a model's own units to those of the data."""
+    (location, *_), (scale, *_), time = units
+
+    def by(band: Any, factor: float, shift: float = 0.0) -> Any:
+        return None if band is None else Band(*(part * factor + shift for part in band))
+
+    return replace(
+        found,
+        x=found.x * scale + location,
+        potential=by(found.potential, scale * (scale / time)),
+        density=by(found.density, 1.0 / scale),
+        fixed_points=[
+            point._replace(position=by(point.position, scale, location), slope=by(point.slope, 1.0 / time))
+            for point in found.fixed_points
+        ],
+        passages=[
+            Passage(one.start * scale + location, one.end * scale + location, by(one.time, time))
+            for one in found.passages
+        ],
+        modes=[one._replace(rate=by(one.rate, 1.0 / time), period=by(one.period, time)) for one in found.modes],
+    )
+
+
+def _consequences(model: Model, level: float, draws: int, random_state: Seed) -> Consequences:
     start = model.transitions.x
     if model.dimension > 1:
         points = start[evenly(len(start), MODE_POINTS)]

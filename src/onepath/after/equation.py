@@ -21,6 +21,8 @@ DOMINATES, HIDDEN = 0.5, 1.0
 """A polynomial is called a function's equation if it explains this share of its mean square at least, and leaves no
 more than this many posterior standard deviations: then the data know of nothing else."""
 
+TINY = float(np.finfo(float).tiny)
+
 FAR = 4.0
 """Standard deviations from zero to the mean beyond which an equation is written around the mean."""
 
@@ -54,20 +56,33 @@ class Equations(NamedTuple):
 
 @asked_once
 def equations(model: Model) -> Equations:
-    """Drift and diffusion as polynomials that say how much of them they are."""
-    x, d = model.transitions.x, model.dimension
+    """Drift and diffusion as polynomials that say how much of them they are, the same ones in all units."""
+    own, units = model.standard, model.units
+    x = own.transitions.x
     points = x[evenly(len(x), POINTS)]
-    drifts, diffusions = model.functions(points, DRAWS, random_state=0)
-    sides = (
-        (model.drift(points), drifts),
-        tuple(np.diagonal(part, axis1=-2, axis2=-1) for part in (model.diffusion(points), diffusions)),
-    )
-    centre = expansion_point(x)
-    variables = tuple(f"({name} - {c:g})" if c else name for name, c in zip(model.names, centre, strict=True))
-    return Equations(
-        variables,
-        *([fit_polynomial(points - centre, mean[:, i], drawn[:, :, i]) for i in range(d)] for mean, drawn in sides),
-    )
+    drifts, diffusions = own.functions(points, DRAWS, random_state=0)
+    sigma, sigmas = (np.diagonal(part, axis1=-2, axis2=-1) for part in (own.diffusion(points), diffusions))
+    centre = expansion_point(model.transitions.x)
+    variables = tuple(_variable(name, at) for name, at in zip(model.names, centre.tolist(), strict=True))
+    shifted = points - units.points(centre)
+
+    def polynomials(mean: Floats, drawn: Floats, time: float) -> list[Polynomial]:
+        found = [fit_polynomial(shifted, mean[:, i], drawn[:, :, i]) for i in range(model.dimension)]
+        return [_in_units(each, units.scale, scale / time) for each, scale in zip(found, units.scale, strict=True)]
+
+    drift = polynomials(own.drift(points), drifts, units.time)
+    return Equations(variables, drift, polynomials(sigma, sigmas, np.sqrt(units.time)))
+
+
+def _variable(name: str, centre: float) -> str:
+    """Such as "(x - 50)" or "(x + 41.4)"; x itself where it is not shifted."""
+    return f"({name} {'-' if centre > 0 else '+'} {abs(centre):.6g})" if centre else name
+
+
+def _in_units(polynomial: Polynomial, scale: Floats, unit: float) -> Polynomial:
+    """Of x and y, from one of x / scale and y / unit."""
+    factors = np.exp(np.log(unit) - polynomial.exponents @ np.log(scale))
+    return polynomial._replace(coefficients=polynomial.coefficients * factors, errors=polynomial.errors * factors)
 
 
 def expansion_point(x: Floats) -> Floats:
@@ -100,19 +115,19 @@ def fit_polynomial(x: Floats, mean: Floats, draws: Floats) -> Polynomial:
     covariance = np.atleast_2d(np.cov(samples.T))
     kept = np.arange(len(exponents))
     while True:
-        errors = np.sqrt(np.diag(covariance))
-        clarity = np.abs(coefficients) / errors
+        errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        clarity = np.abs(coefficients) / np.maximum(errors, TINY)
         weakest = int(np.argmin(clarity))
         if clarity[weakest] >= CLEAR or len(kept) == 1:
             break
-        gain = covariance[:, weakest] / covariance[weakest, weakest]
+        gain = covariance[:, weakest] / np.maximum(covariance[weakest, weakest], TINY)
         rest = np.arange(len(kept)) != weakest
         coefficients = (coefficients - gain * coefficients[weakest])[rest]
         covariance = (covariance - np.outer(gain, covariance[weakest]))[np.ix_(rest, rest)]
         kept = kept[rest]
     left = mean - _design(x, exponents[kept]) @ coefficients
-    explained = 1.0 - float(np.mean(np.square(left)) / np.mean(np.square(mean)))
-    misfit = float(np.sqrt(np.mean(np.square(left) / draws.var(axis=0))))
+    explained = 1.0 - float(np.mean(np.square(left)) / np.maximum(np.mean(np.square(mean)), TINY))
+    misfit = float(np.sqrt(np.mean(np.square(left) / np.maximum(draws.var(axis=0), TINY))))
     return Polynomial(exponents[kept], coefficients, errors, explained, misfit)
 
 

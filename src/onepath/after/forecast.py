@@ -1,6 +1,5 @@
 """Simulate a learned equation forward: many paths at once, with or without what is not known about its functions."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,9 +13,11 @@ from onepath.inference.posterior.increments import drawn_law, mean_law
 from onepath.inference.posterior.posterior import Posterior
 from onepath.model import Model, Seed
 from onepath.numerics.arrays import Flags, Floats, Integers
+from onepath.numerics.caution import caution
 from onepath.numerics.checks import check_whole
 from onepath.numerics.compiled import compiled
 from onepath.numerics.linalg import backward_solve, small_cholesky
+from onepath.numerics.memory import check_memory
 from onepath.numerics.precision import in_double
 
 Moves = Callable[[Array], tuple[Array, Array]]
@@ -26,6 +27,9 @@ Box = tuple[Any, Any]  # centre (d,) and reach (d,): how far from it a path may 
 
 EXPLODED = 100.0
 """A path this many times the data's range away from it is stopped."""
+
+PER_VALUE = 60.0
+"""Bytes of memory for each value of each path, at the most crowded moment."""
 
 PATHS, STEPS = (64, 512), 64
 """Sizes of the blocks that are computed at once: few, so that compiled code serves every number of paths and steps."""
@@ -56,11 +60,10 @@ def simulate(
     x, exploded = _simulated(model, starts, steps, dt / model.units.time, random_state, uncertain)
     t = dt * np.arange(steps + 1, dtype=float)
     if exploded.any():
-        warnings.warn(
+        caution(
             f"{exploded.sum()} of {paths} paths went farther than {EXPLODED:g} times the data's range from the data "
             "and were stopped there; they are NaN afterwards, and marked in `exploded`. The learned drift does not "
-            "hold them where there are no data: use fewer steps, or a shorter dt",
-            stacklevel=3,
+            "hold them where there are no data: use fewer steps, or a shorter dt"
         )
     return Paths(t, x, _share_outside(model, x), exploded)
 
@@ -198,6 +201,9 @@ def _checked(model: Model, x0: Any, steps: int, dt: float | None, paths: int) ->
     if starts.shape not in ((d,), (1, d), (paths, d)):
         each = f"({paths}, {d})"
         raise ValueError(f"x0 has shape {np.shape(x0)}: give one start of shape ({d},), or one for each path, {each}.")
+    values = float(paths) * (steps + 1) * d
+    few = "ask for fewer steps or paths"
+    check_memory(f"{paths} paths of {steps} steps in {d} dimensions", PER_VALUE * values, few)
     if not np.all(np.isfinite(starts)):
         raise ValueError("x0 must be finite; some of it is NaN or infinite.")
     return float(model.units.time if dt is None else dt), np.array(np.broadcast_to(starts, (paths, d)))

@@ -1,12 +1,14 @@
 """The command: fit, simulate, forecast, report, info, demo, paper. Numerics are imported only where they are needed."""
 
 import gc
+import sys
 from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
+from onepath.cli.console import prepare_streams
 from onepath.cli.demo import demo
 from onepath.cli.fit import fit
 from onepath.cli.models import forecast, info, report, simulate
@@ -59,4 +61,8 @@ def main() -> None:
     It lives for seconds: to look for cyclic garbage as often as a long-lived process does takes a tenth of them.
     """
     gc.set_threshold(1_000_000, 50, 50)
-    app()
+    prepare_streams()
+    try:
+        app()
+    except OSError as error:  # in what is said before a command begins, such as its help
+        sys.exit(f"onepath: the standard output could not be written ({error.strerror})")

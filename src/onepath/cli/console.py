@@ -1,35 +1,93 @@
 """What the commands say, and how they end: 0 done, 2 the input cannot be used, 1 something failed."""
 
+import errno
+import io
 import json
+import os
 import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
 import typer
 from rich.console import Console
 
+from onepath.data.reading import printable
+from onepath.io.errors import Unwritten
+
 BAD_INPUT, FAILED = 2, 1
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
+_unheard: list[OSError] = []
+"""Why the standard output could not be written, once it could not."""
+
 
 def say(text: str = "") -> None:
     """A line for people."""
-    out.print(text, markup=False)
+    _aloud(lambda: out.print(_clean(text), markup=False))
 
 
 def note(text: str) -> None:
     """A line beside the result, on the standard error stream."""
-    err.print(text, markup=False, style="dim")
+    err.print(_clean(text), markup=False, style="dim")
+
+
+def emit(text: str) -> None:
+    """Text as it is, for machines."""
+    _aloud(lambda: sys.stdout.write(text))
 
 
 def as_json(facts: dict[str, Any]) -> None:
     """One JSON object for machines; what is not finite is null."""
-    sys.stdout.write(json.dumps(_plain(facts), allow_nan=False) + "\n")
+    emit(json.dumps(_plain(facts), allow_nan=False) + "\n")
+
+
+def _clean(text: str) -> str:
+    """Lines without control characters: names come from files."""
+    return "\n".join(printable(line) for line in text.split("\n"))
+
+
+def prepare_streams() -> None:
+    """Streams that take every text: what their encoding lacks is written as \\u2026, and a closed one is nowhere."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
+    if sys.stdout is None:
+        _give_up(OSError(errno.EBADF, "it is closed"))
+
+
+def _aloud(write: Callable[[], object]) -> None:
+    """Write to the standard output. Where that fails the work goes on, for its files are still wanted."""
+    try:
+        write()
+        sys.stdout.flush()
+    except OSError as error:
+        _give_up(error)
+
+
+def _give_up(error: OSError) -> None:
+    _unheard.append(error)
+    with suppress(OSError, AttributeError, io.UnsupportedOperation):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its end
+    sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+
+
+def _end_unheard() -> None:
+    """A reader that has gone, such as head, is told nothing; a full disk is."""
+    if not _unheard:
+        return
+    error, *_ = _unheard
+    _unheard.clear()
+    if error.errno != errno.EPIPE:
+        err.print(f"onepath: the standard output could not be written ({error.strerror})", markup=False, style="red")
+    raise typer.Exit(FAILED)
 
 
 def _plain(value: Any) -> Any:
@@ -51,11 +109,18 @@ def ending(as_machine: bool = False) -> Iterator[None]:
     """End with a sentence and an exit code where something cannot be done; never with a traceback for bad input."""
     try:
         yield
+        _end_unheard()
     except typer.Exit:
         raise
+    except Unwritten as error:
+        _complain(str(error), "failed", as_machine)
+        raise typer.Exit(FAILED) from None
     except (ValueError, TypeError, OSError) as error:
         _complain(str(error), "bad input", as_machine)
         raise typer.Exit(BAD_INPUT) from None
+    except ModuleNotFoundError as error:
+        _complain(str(error), "failed", as_machine)
+        raise typer.Exit(FAILED) from None
     except KeyboardInterrupt:
         err.print("stopped", markup=False)
         raise typer.Exit(130) from None
@@ -70,4 +135,4 @@ def ending(as_machine: bool = False) -> Iterator[None]:
 def _complain(text: str, kind: str, as_machine: bool) -> None:
     if as_machine:
         as_json({"error": text, "kind": kind})
-    err.print(f"onepath: {text}", markup=False, style="bold red" if kind == "failed" else "red")
+    err.print(_clean(f"onepath: {text}"), markup=False, style="bold red" if kind == "failed" else "red")

@@ -24,12 +24,11 @@ def demo(
     Example:  onepath demo --folder out
     """
     with ending():
-        from onepath.io.atomic import check_free
+        from onepath.io.atomic import check_places
 
         folder.mkdir(parents=True, exist_ok=True)
         places = [folder / "double_well.html", folder / "treasury_bill.html", folder / "treasury_bill.onepath"]
-        for place in places:
-            check_free(place, force=force)
+        check_places(places, force=force)
         _double_well(places[0], force)
         say()
         _treasury_bill(places[1], places[2], force)
@@ -47,8 +46,8 @@ def _double_well(place: Path, force: bool) -> None:
     sde = learned(seen, 10.0, {}, {}, seen.notes)
     say(sde.summary())
     about = about_data(seen, "simulated by onepath", seen.notes)._replace(true_equation=process.equation)
-    keep(sde, about, None, place, force, title="A double well, learned from one path", truth=process)
-    note(f"wrote {place}")
+    for path in keep(sde, about, None, place, force, title="A double well, learned from one path", truth=process):
+        note(f"wrote {path}")
 
 
 def _treasury_bill(place: Path, model: Path, force: bool) -> None:
@@ -64,5 +63,5 @@ def _treasury_bill(place: Path, model: Path, force: bool) -> None:
     sde = learned(seen, 10.0, {}, {}, notes)
     say(sde.summary())
     about = about_data(seen, "US three-month Treasury bill rate, percent, Federal Reserve Board H.15", notes)
-    keep(sde, about, model, place, force, title="The US three-month Treasury bill rate, 1955 to 1999")
-    note(f"wrote {model} and {place}")
+    for path in keep(sde, about, model, place, force, title="The US three-month Treasury bill rate, 1955 to 1999"):
+        note(f"wrote {path}")

@@ -3,12 +3,15 @@
 import shlex
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onepath.cli.console import as_json, ending, note, say
+from onepath.cli.console import FAILED, as_json, ending, note, say
+from onepath.data.reading import printable
+from onepath.io.errors import Unwritten
 
 if TYPE_CHECKING:
     from onepath.io.columns import Readings
@@ -75,13 +78,11 @@ def fit(
     Example:  onepath fit prices.csv --report report.html
     """
     with ending(json):
-        from onepath.io.atomic import check_free
+        from onepath.io.atomic import check_places
         from onepath.io.columns import Chosen, choose_columns
         from onepath.io.tables import read_table
 
-        for place in (model, report):
-            if place is not None:
-                check_free(place, force=force)
+        check_places((model, report), read=[data], force=force)
         table = read_table(data, encoding)
         seen = choose_columns(table.frame, Chosen(time, tuple(value or ()), group, dt, unit))
         notes = [*table.notes, *seen.notes]
@@ -98,18 +99,32 @@ def fit(
             "transition": transition or "auto",
         }
         sde = learned(seen, gap, settings, {"drift": drift, "diffusion": diffusion}, notes, quiet=json)
-        about = about_data(seen, str(data), notes)
-        written = keep(sde, about, model, report, force)
+        about = about_data(seen, printable(str(data)), notes)
+        if not json:
+            _tell(sde)
+        # what was found is said first: a full disk must not lose it
+        written, trouble = [], {}
+        try:
+            for path in keep(sde, about, model, report, force):
+                written.append(str(path))
+                if not json:
+                    note(f"wrote {path}")
+        except Unwritten as error:
+            if not json:
+                raise
+            trouble = {"error": str(error), "kind": "failed"}
         if json:
-            as_json(facts_of(sde.model_) | {"data": facts_about(about), "written": [str(path) for path in written]})
-            return
-        from onepath.show.sentences import caution
+            as_json(facts_of(sde.model_) | {"data": facts_about(about), "written": written} | trouble)
+        if trouble:
+            raise typer.Exit(FAILED)
 
-        say(sde.summary())
-        if (said := caution(sde.model_)) is not None:
-            note(f"note: {said}")
-        for path in written:
-            note(f"wrote {path}")
+
+def _tell(sde: "SDE") -> None:
+    from onepath.show.sentences import caution
+
+    say(sde.summary())
+    if (said := caution(sde.model_)) is not None:
+        note(f"note: {said}")
 
 
 def learned(
@@ -161,7 +176,7 @@ def facts_about(about: "About") -> dict[str, Any]:
 
 def this_command() -> str:
     """The command as it was typed."""
-    return shlex.join(["onepath", *sys.argv[1:]])
+    return printable(shlex.join(["onepath", *sys.argv[1:]]))
 
 
 def keep(
@@ -172,17 +187,15 @@ def keep(
     force: bool,
     title: str | None = None,
     truth: Any = None,
-) -> list[Path]:
-    """Write what was asked for."""
-    written = []
+) -> Iterator[Path]:
+    """Write what was asked for, one after another."""
     if model is not None:
         from onepath.io.model import save_model
 
         facts = facts_about(about) | {"notes": list(about.notes)}
-        written.append(save_model(sde.model_, sde.get_params(), model, force=force, facts=facts))
+        yield save_model(sde.model_, sde.get_params(), model, force=force, facts=facts)
     if report is not None:
-        written.append(sde.report(report, force=force, title=title, truth=truth, about=about))
-    return written
+        yield sde.report(report, force=force, title=title, truth=truth, about=about)
 
 
 def facts_of(model: "Model") -> dict[str, Any]:

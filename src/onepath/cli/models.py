@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onepath.cli.console import as_json, ending, note, say
+from onepath.cli.console import as_json, emit, ending, note, say
 from onepath.cli.fit import ForceOption, JsonOption, SeedOption, facts_of, this_command
+from onepath.numerics.memory import check_memory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,6 +18,12 @@ ModelArgument = Annotated[Path, typer.Argument(help="Model file, made by onepath
 StepsOption = Annotated[int, typer.Option("--steps", min=1, help="Steps ahead.")]
 PathsOption = Annotated[int, typer.Option("--paths", min=1, help="Number of paths.")]
 OutOption = Annotated[Path | None, typer.Option("--out", help="CSV file to write; without it, the screen.")]
+
+PER_CELL = 120.0
+"""Bytes of memory for each number of a table on its way to a CSV file."""
+
+FORMULA = ("=", "+", "-", "@")
+"""What a spreadsheet takes for the beginning of a formula, which it would run."""
 
 
 def opened(path: Path) -> tuple["SDE", dict[str, Any]]:
@@ -35,9 +42,10 @@ def opened(path: Path) -> tuple["SDE", dict[str, Any]]:
 def _write(frame: "pd.DataFrame", out: Path | None, force: bool) -> None:
     from onepath.io.atomic import write_atomically
 
-    text = frame.to_csv(index=False, lineterminator="\n")
+    header = [f"'{name}" if name.startswith(FORMULA) else name for name in frame.columns]
+    text = frame.to_csv(index=False, lineterminator="\n", header=header)
     if out is None:
-        typer.echo(text, nl=False)
+        emit(text)
     else:
         note(f"wrote {write_atomically(out, text.encode(), force=force)}")
 
@@ -61,16 +69,17 @@ def simulate(
         import numpy as np
         import pandas as pd
 
-        if out is not None:
-            from onepath.io.atomic import check_free
+        from onepath.io.atomic import check_places
 
-            check_free(out, force=force)
+        check_places([out], read=[model], force=force)
         sde, _ = opened(model)
         d, names = sde.model_.dimension, sde.model_.names
         if start is not None and len(start) != d:
             raise ValueError(f"--start was given {len(start)} times, and the state has {d} dimensions")
         readings = sde.model_.trajectory.x
         begin = readings[~np.isnan(readings).any(axis=1)][-1] if start is None else np.asarray(start)
+        values = float(paths) * (steps + 1) * (d + 2)
+        check_memory(f"a table of {values:.3g} numbers", PER_CELL * values, "ask for fewer --steps or --paths")
         step = float(np.median(sde.model_.transitions.dt)) if dt is None else dt
         drawn = sde.simulate(begin, steps=steps, dt=step, paths=paths, random_state=seed)
         if json:
@@ -100,10 +109,9 @@ def forecast(
 
         if not all(0.0 < each < 1.0 for each in level or ()):
             raise ValueError(f"--level {level} cannot be used: quantiles are between 0 and 1")
-        if out is not None:
-            from onepath.io.atomic import check_free
+        from onepath.io.atomic import check_places
 
-            check_free(out, force=force)
+        check_places([out], read=[model], force=force)
         sde, _ = opened(model)
         from onepath.show.numbers import QUANTILES
 
@@ -130,9 +138,9 @@ def report(
     Example:  onepath report model.onepath --out report.html
     """
     with ending():
-        from onepath.io.atomic import check_free
+        from onepath.io.atomic import check_places
 
-        check_free(out, force=force)
+        check_places([out], read=[model], force=force)
         sde, facts = opened(model)
         from onepath.show.about import About
 

@@ -7,10 +7,12 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from onepath.numerics.arrays import Floats, evenly
+from onepath.numerics.extras import needs
 
 LAMBDA = 1e-5
 """λ, the measurement variance of the increments in the paper's benchmark."""
 
+BASELINE = "for the paper's benchmark"
 _MOST_POINTS = 4000
 
 
@@ -36,9 +38,7 @@ class GPRegression:
 
     def fit(self, x: Floats, y: Floats, dt: float) -> Self:
         """Learn from increments y (n, d) that start at x (n, d) and last dt."""
-        from sklearn.exceptions import ConvergenceWarning
-        from sklearn.gaussian_process import GaussianProcessRegressor
-
+        regression = needs("sklearn.gaussian_process", BASELINE, "paper")
         if x.ndim != 2 or x.shape != y.shape:
             raise ValueError(f"x has shape {x.shape} and y {y.shape}, but both must be (n, d), with d = 1 written out")
         kernel = _kernel(self.kernel)
@@ -46,9 +46,9 @@ class GPRegression:
         self.regressors_ = []
         with warnings.catch_warnings():
             # the optimiser stops at a bound or short of its tolerance; the paper's rows do so too
-            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", needs("sklearn.exceptions", BASELINE, "paper").ConvergenceWarning)
             for coordinate in y.T:
-                regressor = GaussianProcessRegressor(kernel, alpha=LAMBDA)
+                regressor = regression.GaussianProcessRegressor(kernel, alpha=LAMBDA)
                 self.regressors_.append(regressor.fit(x, coordinate))
         return self
 
@@ -65,9 +65,8 @@ class GPRegression:
 
 
 def _kernel(name: str) -> Any:
-    from sklearn.gaussian_process.kernels import DotProduct, Matern, WhiteKernel
-
-    signals = {"matern": Matern(nu=2.5), "linear": DotProduct()}
+    kernels = needs("sklearn.gaussian_process.kernels", BASELINE, "paper")
+    signals = {"matern": kernels.Matern(nu=2.5), "linear": kernels.DotProduct()}
     if name not in signals:
         raise ValueError(f'kernel is {name!r}, but only "matern" and "linear" are known')
-    return signals[name] + WhiteKernel(0.1)
+    return signals[name] + kernels.WhiteKernel(0.1)

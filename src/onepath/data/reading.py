@@ -1,5 +1,6 @@
 """What a user hands in as numbers, checked: real, finite in number, one for each thing that needs one."""
 
+import unicodedata
 from typing import Any
 
 import numpy as np
@@ -39,3 +40,8 @@ def read_numbers(data: Any, what: str) -> np.ndarray:
         raise TypeError(f"{what} holds {got}, but a diffusion moves among real numbers: {cure}")
     numbers = array.astype(float, copy=False)
     return np.where(np.ma.getmaskarray(data), np.nan, numbers) if np.ma.isMaskedArray(data) else numbers
+
+
+def printable(text: str) -> str:
+    """Control characters as Python writes them, so that none reaches a terminal; everything else as it is."""
+    return "".join(repr(one)[1:-1] if unicodedata.category(one) in ("Cc", "Cf", "Cs") else one for one in text)

@@ -63,13 +63,15 @@ def persistence(transitions: Transitions) -> Floats:
     limit cycle. Where the drift only holds against the noise, as in a well, it is 0.
     """
     first, second = neighbours(transitions)
-    before, after = (transitions.y[at] / transitions.dt[at][:, None] for at in (first, second))
-    pairs = _pairs(transitions, before * after, first, second)
-    if len(pairs) < LEAST_PAIRS:
+    if len(first) < LEAST_PAIRS:
         return np.zeros(transitions.x.shape[1])
+    before, after = (transitions.y[at] / transitions.dt[at][:, None] for at in (first, second))
+    # squares of products would overflow; a power of two changes no digit
+    unit = np.exp2(np.round(np.log2(np.maximum(np.max(np.abs(before), axis=0), np.finfo(float).tiny))))
+    pairs = _pairs(transitions, (before / unit) * (after / unit), first, second)
     mean = mean_of(pairs, pairs.y)
     deviation = np.std(pairs.y, axis=0) if pairs.alike else np.sqrt(mean_of(pairs, np.square(pairs.y - mean)))
-    return np.maximum(mean - 2 * deviation / np.sqrt(pairs.total), 0.0)
+    return np.maximum(mean - 2 * deviation / np.sqrt(pairs.total), 0.0) * unit * unit
 
 
 def neighbours(transitions: Transitions) -> tuple[Integers, Integers]:

@@ -1,15 +1,14 @@
 """The door: arrays, pandas and lists of them become one immutable `Trajectory`; what cannot be used is refused here."""
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from onepath.data.clocks import in_unit, median_length, read_clock, split_times
-from onepath.data.reading import REAL, is_from_pandas, read_numbers, read_scalar
-
-LEAST_TRANSITIONS = 10  # per dimension
+from onepath.data.reading import REAL, is_from_pandas, printable, read_numbers, read_scalar
+from onepath.data.soundness import check_sound
+from onepath.numerics.caution import caution
 
 ACCEPTED = "pass an array of shape (n,) or (n, d), a list of numbers, a pandas Series or DataFrame, or a list of arrays"
 
@@ -82,12 +81,12 @@ def read_trajectory(
     step = np.flatnonzero(whole & ~too_long)
     gaps = int(too_long.sum())
 
-    _check_enough(values, step, names, f"{np.sum(within & ~whole)} touch a missing row, {gaps} are recording gaps")
+    left_out = f"{np.sum(within & ~whole)} touch a missing row, {gaps} are recording gaps"
+    check_sound(values, time, step, names, left_out)
     if gaps:
-        warnings.warn(
+        caution(
             f"{gaps} of {whole.sum()} steps are longer than {gap:g} times the median step ({median:.4g}) and were left "
-            "out as recording gaps; pass gap= to change this",
-            stacklevel=3,  # past the method that opens the door
+            "out as recording gaps; pass gap= to change this"
         )
     for array in (values, time, record, step):
         array.flags.writeable = False
@@ -149,7 +148,7 @@ def _read_pandas(data: Any, what: str) -> Table:
     odd = ", ".join(f"{name} ({dtype})" for name, dtype in dtypes if dtype.kind not in REAL)
     if odd:
         raise TypeError(f"{what} has columns that are not real numbers: {odd}. Leave them out, pass times as t=")
-    names = None if isinstance(frame.columns, pd.RangeIndex) else tuple(str(name) for name in frame.columns)
+    names = None if isinstance(frame.columns, pd.RangeIndex) else tuple(printable(str(name)) for name in frame.columns)
     return Table(what, frame.to_numpy(dtype=float, na_value=np.nan), names, frame.index)
 
 
@@ -167,21 +166,3 @@ def _common_names(tables: list[Table]) -> tuple[str, ...]:
     if len(given) == 1:
         return given[0]
     return ("x",) if d == 1 else tuple(f"x{i}" for i in range(d))
-
-
-def _moves(column: np.ndarray, step: np.ndarray) -> bool:
-    """Whether any transition changes it; the first few nearly always tell."""
-    return any(bool(np.any(column[part + 1] != column[part])) for part in (step[:100], step[100:]))
-
-
-def _check_enough(x: np.ndarray, step: np.ndarray, names: tuple[str, ...], left_out: str) -> None:
-    """Refuse what no method can learn from: hardly any transitions, or a dimension that never moves."""
-    least = LEAST_TRANSITIONS * len(names)
-    if len(step) < least:
-        raise ValueError(
-            f"x has {len(step)} transitions (of the other steps, {left_out}), too few to tell drift from noise: pass "
-            f"at least {least}, {LEAST_TRANSITIONS} per dimension"
-        )
-    constant = [name for name, column in zip(names, x.T, strict=True) if not _moves(column, step)]
-    if constant:
-        raise ValueError(f"{', '.join(constant)} is constant in all transitions, with nothing to learn: leave it out")

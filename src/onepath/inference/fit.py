@@ -58,6 +58,22 @@ def fit(trajectory: Trajectory, options: FitOptions) -> Fit:
     return found
 
 
+def cautions(found: Fit) -> list[str]:
+    """What must be said of a fit at once."""
+    said, completion, stiffness = [], found.completed.completion, found.stiffness
+    if not completion.converged:
+        said.append(
+            f"Completion {completion.outcome}: it has not converged, and what it reached is not the best drift and "
+            "diffusion. Look for outliers, jumps, or steps of very different lengths, and leave them out."
+        )
+    if stiffness is not None and stiffness.state_is_forgotten:
+        said.append(
+            f"A step lasts {stiffness.change:.2g} relaxation times (|f'| Δt): one observation says little about the "
+            "next, so drift and diffusion are known by their ratio at best. Observe more often."
+        )
+    return said
+
+
 def fit_transitions(transitions: Transitions, options: FitOptions) -> Fit:
     """One fit to weighted transitions."""
     units = units_of(transitions, common=options.graph.noise == "isotropic")

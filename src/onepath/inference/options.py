@@ -8,6 +8,7 @@ from onepath.graph.graph import NOISES
 from onepath.graph.laws import EULER, LAWS, Law
 from onepath.graph.links import LINKS
 from onepath.inference.completion import SOLVERS, Solver
+from onepath.inference.learning.optimisers import bayesian_optimisation
 from onepath.inference.learning.search import LEARNERS, SearchOptions
 from onepath.inference.observation import Exact, Observation
 from onepath.numerics.checks import check_not_negative, check_whole
@@ -69,6 +70,8 @@ def _check(settings: Mapping[str, Any]) -> None:
         if settings[name] not in known:
             choices = ", ".join(map(repr, known))
             raise ValueError(f"{name}={settings[name]!r} is not known. Choose one of {choices}.")
+    if settings["learn"] == "bayesopt":
+        bayesian_optimisation()
     if not (settings["observation"] is None or isinstance(settings["observation"], Observation)):
         raise TypeError(
             f"observation={settings['observation']!r} cannot be used: give an instance of a subclass of "

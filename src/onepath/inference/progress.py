@@ -1,15 +1,23 @@
-"""A line that says how far learning is, once it takes longer than a second."""
+"""A line that says how far learning is, once it takes longer than a second; in a log, a line now and then."""
 
 import sys
 import time
 from typing import Self
 
+EVERY, EVERY_IN_A_LOG = 0.2, 30.0
+"""Seconds between two lines, on a terminal and elsewhere."""
+
 
 class Progress:
-    """Call it with the number of evaluations so far and the last value; it writes over its own line and clears it."""
+    """Call it with the number of evaluations so far and the last value.
+
+    On a terminal it writes over its own line and clears it at the end; elsewhere its lines stay.
+    """
 
     def __init__(self, shown: bool, patience: float = 1.0) -> None:
-        self.shown, self.patience, self.written = shown, patience, False
+        self.drawn = shown and sys.stderr is not None and sys.stderr.isatty()
+        self.shown, self.patience, self.written = shown and sys.stderr is not None, patience, False
+        self.every = EVERY if self.drawn else EVERY_IN_A_LOG
 
     def __enter__(self) -> Self:
         self.begun = self.last = time.monotonic()
@@ -17,13 +25,14 @@ class Progress:
 
     def __call__(self, count: int, value: float) -> None:
         now = time.monotonic()
-        if not self.shown or now - self.begun < self.patience or now - self.last < 0.2:
+        if not self.shown or now - self.begun < self.patience or now - self.last < self.every:
             return
         self.last, self.written = now, True
-        sys.stderr.write(f"\rlearning: {count} evaluations, criterion {value:.4f}, {now - self.begun:.0f} s ")
+        text = f"learning: {count} evaluations, criterion {value:.4f}, {now - self.begun:.0f} s"
+        sys.stderr.write(f"\r{text} " if self.drawn else f"{text}\n")
         sys.stderr.flush()
 
     def __exit__(self, *_: object) -> None:
-        if self.written:
+        if self.written and self.drawn:
             sys.stderr.write("\r" + 72 * " " + "\r")
             sys.stderr.flush()

@@ -115,7 +115,7 @@ def _same_clock(clock: "pd.Series", other: "pd.Series") -> bool:
     if len(clock) < 3 or other.isna().any() or clock.isna().any():
         return False
     first, second = (
-        np.asarray(part.astype("int64" if part.dtype.kind == "M" else float), float) for part in (clock, other)
+        np.asarray(part.astype("int64" if part.dtype.kind in "mM" else float), float) for part in (clock, other)
     )
     first, second = first - first[0], second - second[0]
     if first[-1] == 0 or second[-1] == 0:
@@ -125,7 +125,7 @@ def _same_clock(clock: "pd.Series", other: "pd.Series") -> bool:
 
 def _may_be_time(column: "pd.Series") -> bool:
     """Dates are; numbers are if they are named like it and never step back and forth."""
-    if column.dtype.kind == "M":
+    if column.dtype.kind in "mM":
         return True
     if column.dtype.kind not in "iuf":
         return column.dtype.kind != "b" and looks_like_dates(column)
@@ -135,17 +135,29 @@ def _may_be_time(column: "pd.Series") -> bool:
 
 
 def _as_times(column: "pd.Series", name: str) -> "pd.Series":
-    """Numbers or dates; 20201231 in a column of dates is a date."""
+    """Numbers, durations or dates; 20201231 in a column of dates is a date."""
     if column.dtype.kind == "M":
         return column.dt.tz_convert(None) if getattr(column.dt, "tz", None) is not None else column
     if column.dtype.kind in "iu" and len(column) and column.between(19000101, 21001231).all():
         return parse_dates(column.astype(str), name)
-    if column.dtype.kind in "iuf":
+    if column.dtype.kind in "iufm":
         if column.isna().any():
             row = int(column.isna().to_numpy().argmax()) + 1
             raise BadTable(f"the time column {name!r} is empty in row {row}: drop that row, or give it its time")
-        return column
+        return _exact(column, name)
     return parse_dates(column, name)
+
+
+def _exact(column: "pd.Series", name: str) -> "pd.Series":
+    """Whole numbers beyond 2⁵³, such as a clock's nanoseconds, from the first one on: floats would round them."""
+    if column.dtype.kind not in "iu" or int(column.max()) <= 1 << 53:
+        return column
+    if column.dtype.kind == "u" and int(column.max()) >= 1 << 63:
+        raise BadTable(
+            f"the time column {name!r} has numbers beyond 2^63, up to {column.max()}: count from its first row on, "
+            "such as t - t[0], before it is saved"
+        )
+    return column - column.iloc[0]
 
 
 def _unit_of(clock: "pd.Series") -> str | None:
@@ -201,8 +213,9 @@ def _numbers(column: "pd.Series", name: str) -> "pd.Series":
     """A column as numbers; text in it is refused with the row where it stands."""
     import pandas as pd
 
-    if column.dtype.kind == "M":
-        raise BadTable(f"the column {name!r} holds dates, and a state is made of numbers: pass it as --time")
+    if column.dtype.kind in "mM":
+        what = "dates" if column.dtype.kind == "M" else "durations"
+        raise BadTable(f"the column {name!r} holds {what}, and a state is made of numbers: pass it as --time")
     if column.dtype.kind == "b":
         raise BadTable(f"the column {name!r} holds true and false, and a state is made of numbers")
     numbers = pd.to_numeric(column, errors="coerce").astype(float)

@@ -15,3 +15,7 @@ class Unsavable(TypeError):
 
 class Kept(FileExistsError):
     """A file is there already, and nobody said that it may go."""
+
+
+class Unwritten(OSError):
+    """A file that could not be written: the disk is full, or gone."""

@@ -26,6 +26,9 @@ from onepath.numerics.precision import in_double
 
 FORMAT, VERSION = "onepath model", 2
 TEXT = "model.json"
+LAST_RECORD, LAST_SIZE = b"PK\x05\x06", 22
+"""How the last record of a zip archive begins, and how long it is."""
+
 WRITTEN = tuple(field.name for field in fields(Model) if field.init and field.name != "transitions")
 """Fields of a model that are written as they are."""
 
@@ -99,12 +102,12 @@ def _open(path: Path) -> tuple[dict[str, Any], dict[int, np.ndarray]]:
         raise Damaged(f"{path} is {kind}. Model files are made by sde.save() or onepath fit --model.")
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            _check_sizes(path, archive.infolist(), len(content))
+            _check_sizes(path, archive, content)
             if TEXT not in archive.namelist():
                 raise Damaged(f"{path} is a zip archive, but no model of onepath's: it has no {TEXT}.")
             text = _read_text(path, archive.read(TEXT))
             parts = {index: archive.read(f"{index}.npy") for index in range(len(text["arrays"]))}
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise Damaged(f"{path} is cut short or damaged ({error}). Make it again, or take another copy.") from error
     except KeyError as error:
         raise Damaged(f"{path} is a damaged model file: {error}") from error
@@ -117,8 +120,9 @@ def _open(path: Path) -> tuple[dict[str, Any], dict[int, np.ndarray]]:
     return text, arrays
 
 
-def _check_sizes(path: Path, members: list[zipfile.ZipInfo], size: int) -> None:
-    """Refuse what would unpack to more than the file itself, by what the archive says of itself, before unpacking."""
+def _check_sizes(path: Path, archive: zipfile.ZipFile, content: bytes) -> None:
+    """Refuse what would unpack to more than the file itself, or is followed by something, before unpacking."""
+    members, size = archive.infolist(), len(content)
     packed = any(item.compress_type != zipfile.ZIP_STORED or item.file_size != item.compress_size for item in members)
     if packed or sum(item.file_size for item in members) > size:
         unpacked = sum(item.file_size for item in members)
@@ -126,6 +130,9 @@ def _check_sizes(path: Path, members: list[zipfile.ZipInfo], size: int) -> None:
             f"{path} is no model of onepath's: its {size} bytes would unpack to {unpacked}, and model files are never "
             "compressed. It was not opened."
         )
+    begins, ends = min((item.header_offset for item in members), default=0), content.rfind(LAST_RECORD)
+    if begins != 0 or ends + LAST_SIZE != size:
+        raise Damaged(f"{path} is no model of onepath's: it has bytes before or after what onepath wrote.")
 
 
 def _read_text(path: Path, content: bytes) -> dict[str, Any]:
@@ -135,7 +142,10 @@ def _read_text(path: Path, content: bytes) -> dict[str, Any]:
         raise Damaged(f"{path} is a damaged model file: its {TEXT} is no JSON.") from error
     if not isinstance(text, dict) or text.get("format") != FORMAT:
         raise Damaged(f"{path} is a zip archive, but no model of onepath's.")
-    if not isinstance(text.get("version"), int) or text["version"] > VERSION:
+    number = text.get("version")
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise Damaged(f"{path} is a damaged or forged model file: it says that its format is {str(number)[:40]!r}.")
+    if number > VERSION:
         raise Damaged(
             f"{path} was written by a newer onepath ({text.get('onepath')}, format {text.get('version')}; this is "
             f"{version('onepath')}, format {VERSION}). Update onepath to open it."
@@ -156,6 +166,8 @@ def _check_trajectory(trajectory: Trajectory) -> None:
     step = trajectory.step
     if step.ndim != 1 or step.dtype.kind != "i" or len(step) == 0 or step.min() < 0 or step.max() > n - 2:
         raise Damaged("the trajectory's steps point outside of it")
+    if not (np.all(np.isfinite(trajectory.t)) and not np.any(np.isinf(trajectory.x))):
+        raise Damaged("the trajectory has times or values that are infinite")
 
 
 @in_double
@@ -164,6 +176,11 @@ def _check(model: Model) -> None:
     units, d = model.units, model.trajectory.dimension
     if [units.location.shape, units.scale.shape, np.shape(units.time)] != [(d,), (d,), ()]:
         raise Damaged("the units are not of the state's dimension")
+    parts = (model.posterior, units, vars(model.transitions), model.loss, model.evidence)
+    if not all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(parts) if np.asarray(leaf).dtype.kind == "f"):
+        raise Damaged("it holds numbers that are not finite")
+    if not (np.all(units.scale > 0) and units.time > 0 and np.all(model.transitions.dt > 0)):
+        raise Damaged("its units or steps are not positive")
     _check_transitions(model.transitions, model.trajectory.transitions, d)
     points = jax.ShapeDtypeStruct((4, d), np.float64)
     mean, covariance = jax.eval_shape(lambda posterior, u: posterior.moments(u), model.posterior, points)

@@ -21,6 +21,7 @@ LOOKED_AT = 200
 SEPARATORS = {"\t": "tab", ";": "semicolon", ",": "comma", " ": "blanks"}
 MISSING = ("", ".", "-", "NA", "N/A", "#N/A", "NaN", "nan", "NAN", "null", "NULL", "None", "none", "missing")
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*|\s*[+-]?(nan|inf|infinity)\s*", re.IGNORECASE)
+OPENING_QUOTE = re.compile(r'(^|[,;\t])\s*"')
 COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 
 
@@ -33,6 +34,7 @@ def read_text(path: Path, content: bytes, encoding: str | None) -> tuple["pd.Dat
             raise BadTable(f"{path} has {columns} columns in line {number}, and rows are times: is it transposed?")
     skipped = _comment_lines(text)
     body = text[_offset(text, skipped) :]
+    _check_quotes(path, body, skipped)
     separator = _separator(path, body, skipped)
     first = next(_rows(body, separator))
     named = _is_header(first)
@@ -94,6 +96,15 @@ def _rows(body: str, separator: str) -> Iterator[list[str]]:
     if separator == " ":
         return (line.split() for line in io.StringIO(body) if line.strip())
     return (row for row in csv.reader(io.StringIO(body), delimiter=separator) if any(field.strip() for field in row))
+
+
+def _check_quotes(path: Path, body: str, skipped: int) -> None:
+    """A quotation mark that opens a field and is never closed would swallow all rows after it."""
+    if body.count('"') % 2 == 0:
+        return
+    for number, line in enumerate(io.StringIO(body), skipped + 1):
+        if line.count('"') % 2 and OPENING_QUOTE.search(line):
+            raise BadTable(f"{path}: line {number} has a quotation mark that is not closed. Close it, or take it out")
 
 
 def _separator(path: Path, body: str, skipped: int) -> str:

@@ -3,7 +3,6 @@
 import os
 import sys
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import NamedTuple
 
 import jax
 from jax.experimental.compilation_cache import compilation_cache
+
+from onepath.numerics.caution import caution
 
 CACHE_VARIABLE = "ONEPATH_CACHE"
 """Environment variable: another folder for compiled code, or "off" for none."""
@@ -81,7 +82,7 @@ def _absolute(variable: str, value: str) -> Path | None:
 def _say_once(text: str) -> None:
     if text not in _SAID:
         _SAID.add(text)
-        warnings.warn(text, UserWarning, stacklevel=2)
+        caution(text)
 
 
 def _is_ours(folder: Path) -> bool:

@@ -76,7 +76,7 @@ class Program:
 PROGRAMS: OrderedDict[Any, Program] = OrderedDict()
 """What this process has loaded or compiled, the least recently used first."""
 
-MOST_PROGRAMS = 192
+MOST_PROGRAMS = 32
 """That are held in memory: each takes some megabytes, and memory maps, of which a process has only so many."""
 
 

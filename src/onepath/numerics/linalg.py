@@ -10,6 +10,8 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float, Int
 
+from onepath.numerics.arrays import Floats
+
 JITTER = 1e-12
 """The least a pivot may be, relative to the diagonal: large factorisations add it, small ones stop there."""
 
@@ -102,6 +104,23 @@ def small_cholesky(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
             rest = matrix[i, j] - sum(lower[i][k] * lower[j][k] for k in range(j))
             lower[i][j] = jnp.sqrt(jnp.maximum(rest, JITTER * matrix[i, i])) if i == j else rest / lower[j][j]
     return jnp.stack([jnp.stack(row) for row in lower])
+
+
+def lower_roots(covariances: Floats) -> Floats:
+    """Lower L with L Lᵀ = covariance for many small ones (..., d, d), in NumPy.
+
+    Each dimension in its own units, since those may differ by many orders of magnitude; a covariance that rounding has
+    made indefinite counts as the nearest that is not.
+    """
+    scale = np.sqrt(np.diagonal(covariances, axis1=-2, axis2=-1))
+    correlations = covariances / (scale[..., :, None] * scale[..., None, :])
+    try:
+        lower = np.linalg.cholesky(correlations)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(correlations)
+        clipped = np.maximum(values, JITTER)[..., None, :]
+        lower = np.linalg.cholesky((vectors * clipped) @ np.swapaxes(vectors, -1, -2))
+    return np.asarray(scale[..., :, None] * lower)
 
 
 def small_forward_solve(lower: Float[Array, "d d"], right: Float[Array, "d ..."]) -> Float[Array, "d ..."]:

@@ -1,5 +1,7 @@
 """What a fit found, in sentences that the summary, the report and the command share."""
 
+import math
+
 from onepath.after.equation import equations, written
 from onepath.model import Model
 from onepath.show import numbers
@@ -24,7 +26,8 @@ def law(model: Model) -> str:
     if model.stiffness is None:
         return f"{model.law.name}, as asked"
     change, shift = model.stiffness
-    saw = f"|f'| Δt = {change:.2g}, so Euler's law shifts an answer by {shift:.2g} of its standard errors"
+    shifts = f"shifts an answer by {shift:.2g} of its standard errors" if math.isfinite(shift) else "says nothing"
+    saw = f"|f'| Δt = {change:.2g}, so Euler's law {shifts}"
     return f"{model.law.name}: {saw}"
 
 

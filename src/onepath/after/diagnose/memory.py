@@ -6,6 +6,7 @@ from scipy import stats
 from onepath.after.diagnose.check import Check, smallest
 from onepath.after.diagnose.residuals import LEAST_PAIRS, Residuals, autocorrelation, normal_tail
 from onepath.numerics.arrays import Floats
+from onepath.numerics.linalg import lower_roots
 
 NOISE, INERTIA, PREDICTION = 0.06, 0.2, 0.1
 """A correlation of successive residuals, and excess variances of their sums and of predictions, too small to matter."""
@@ -140,7 +141,7 @@ def predictions(residuals: Residuals, steps: int) -> tuple[Floats, Floats, Float
     offsets = np.sqrt(d + 0.5) * np.concatenate([np.zeros((1, d)), np.eye(d), -np.eye(d)])
     mean, covariance = x[begin], np.zeros((len(begin), d, d))
     for k in range(steps):
-        lower = np.linalg.cholesky(covariance) if k else covariance
+        lower = lower_roots(covariance) if k else covariance
         points = mean[:, None] + np.einsum("nij,kj->nki", lower, offsets)
         step_mean, step_covariance = residuals.law(points.reshape(-1, d), np.repeat(dt[begin + k], 2 * d + 1))
         moved = points + step_mean.reshape(points.shape)
@@ -150,4 +151,4 @@ def predictions(residuals: Residuals, steps: int) -> tuple[Floats, Floats, Float
         covariance += step_covariance.reshape(*points.shape, d).mean(axis=1)
     error = x[begin + steps - 1] + y[begin + steps - 1] - mean
     weight = np.min([residuals.weight[begin + k] for k in range(steps)], axis=0)
-    return np.linalg.solve(np.linalg.cholesky(covariance), error[:, :, None])[:, :, 0], residuals.z[begin], weight
+    return np.linalg.solve(lower_roots(covariance), error[:, :, None])[:, :, 0], residuals.z[begin], weight

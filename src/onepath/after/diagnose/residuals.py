@@ -10,6 +10,7 @@ from scipy import stats
 from onepath.after.diagnose.check import Check, smallest
 from onepath.data.transitions import Transitions, mean_of
 from onepath.numerics.arrays import Floats, Integers
+from onepath.numerics.linalg import lower_roots
 
 Increments = Callable[[Floats, Floats], tuple[Floats, Floats]]
 """(x, dt) → means (n, d) and covariances (n, d, d) of increments."""
@@ -68,7 +69,7 @@ class Residuals(NamedTuple):
 
 def whitened(transitions: Transitions, row: Integers, law: Increments) -> Residuals:
     mean, covariance = law(transitions.x, transitions.dt)
-    z = np.linalg.solve(np.linalg.cholesky(covariance), (transitions.y - mean)[:, :, None])[:, :, 0]
+    z = np.asarray(np.linalg.solve(lower_roots(covariance), (transitions.y - mean)[:, :, None])[:, :, 0], float)
     location = mean_of(transitions, transitions.x)
     scale = np.sqrt(mean_of(transitions, np.square(transitions.x - location)))
     return Residuals(z, (transitions.x - location) / scale, transitions, row, law)

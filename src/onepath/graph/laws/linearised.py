@@ -19,6 +19,10 @@ from onepath.numerics.linalg import contract, small_cholesky, small_forward_solv
 TERMS, DOUBLINGS = 7, 6
 """A step is cut into 2^DOUBLINGS parts; a part's flow is a Taylor series, good to 1e-9 while |J| Δt is below 16."""
 
+LONGEST = 64.0
+"""|J| Δt up to which a part's flow is good to a hundredth. A longer step counts as one of this length: all that relaxes
+has done so long before, and a series that no longer converges would give negative variances."""
+
 
 @dataclass(frozen=True)
 class Linearised(Law):
@@ -82,7 +86,7 @@ def linear_flow(
 def _doubled(
     slope: Float[Array, "d d"], drift: Float[Array, " d"], rate: Float[Array, "d d"], dt: Float[Array, ""]
 ) -> Gaussian:
-    step = dt / 2**DOUBLINGS
+    step = _no_longer(dt, jnp.sum(jnp.square(slope)) * jnp.square(dt)) / 2**DOUBLINGS
 
     def add(state: Any, k: Array) -> tuple[Any, None]:
         flow, mean, covariance, power, push, spread = state
@@ -99,6 +103,12 @@ def _doubled(
     series, _ = jax.lax.scan(add, (*part, *part), jnp.arange(1.0, TERMS + 1))
     (_, mean, covariance), _ = jax.lax.scan(double, series[:3], None, DOUBLINGS)
     return mean, covariance
+
+
+def _no_longer(dt: Float[Array, ""], square: Float[Array, ""]) -> Float[Array, ""]:
+    """dt, or as much of it as makes |J| Δt, whose square is given, `LONGEST`."""
+    long = square > LONGEST**2
+    return dt * jnp.where(long, LONGEST / jnp.sqrt(jnp.where(long, square, 1.0)), 1.0)
 
 
 _doubled_flow = jax.custom_jvp(_doubled)

@@ -61,6 +61,10 @@ class Completion(eqx.Module):
     code: Int[Array, ""]
 
     @property
+    def converged(self) -> bool:
+        return int(self.code) == CONVERGED
+
+    @property
     def outcome(self) -> str:
         return f"{OUTCOMES[int(self.code)]} ({int(self.steps)} steps)"
 

@@ -1,12 +1,13 @@
 """What drives a criterion down: L-BFGS-B and a Newton finish, or Bayesian optimisation as in the paper."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
 
 from onepath.numerics.arrays import Floats
+from onepath.numerics.extras import needs
 
 Criterion = Callable[[Floats], tuple[float, Floats]]
 """θ → a value to be lowered, and its slope."""
@@ -120,6 +121,11 @@ def explore(
     return Optimum(start + spread * best, value, None, evaluations, f"best of {evaluations} evaluations")
 
 
+def bayesian_optimisation() -> Any:
+    """The package that does it."""
+    return needs("bayes_opt", "for learn='bayesopt'", "paper")
+
+
 def _final(points: list[Floats], stages: list[list[Callable[[Floats], float]]]) -> tuple[float, Floats]:
     """Each stage has a criterion for each round; the better half goes on, by the mean of all rounds so far."""
     losses = np.zeros((0, len(points)))
@@ -137,13 +143,10 @@ def _tried(
 
     The process models asinh((value - usual) / scale): some values are so large that they would flatten all others.
     """
-    from bayes_opt import BayesianOptimization
-    from bayes_opt.acquisition import ExpectedImprovement
-
+    bayes_opt = bayesian_optimisation()
     names = [f"p{i:03d}" for i in range(size)]
-    search = BayesianOptimization(
-        None, dict.fromkeys(names, (-2.0, 2.0)), ExpectedImprovement(xi=0.01), random_state=seed, verbose=0
-    )
+    improvement, box = bayes_opt.acquisition.ExpectedImprovement(xi=0.01), dict.fromkeys(names, (-2.0, 2.0))
+    search = bayes_opt.BayesianOptimization(None, box, improvement, random_state=seed, verbose=0)
     first = [np.zeros(size), *np.random.default_rng(seed).uniform(-2.0, 2.0, (random_points, size))]
     tried = [(criterion(point), point) for point in first]
     usual = tried[0][0] if tried[0][0] < FAILED else min(value for value, _ in tried)

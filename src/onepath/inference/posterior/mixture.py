@@ -22,7 +22,7 @@ from onepath.inference.completion import (
 from onepath.inference.learning.criterion import Weights, graph_at
 from onepath.inference.learning.learned import LearnedTheta
 from onepath.inference.posterior.posterior import Member, Posterior, member_of
-from onepath.numerics.arrays import Floats
+from onepath.numerics.arrays import Flags, Floats
 from onepath.numerics.compiled import compiled
 from onepath.numerics.linalg import constant, log_determinant
 
@@ -60,17 +60,25 @@ def complete_at(
     thetas, densities = _thetas(graph, mask, learned)
     completions, members, values = _complete(thetas, graph, mask, cells, options.solver, options.smoothing)
     best = jax.tree.map(lambda leaf: np.asarray(leaf)[0], completions)
-    if not np.isfinite(best.loss):
-        raise RuntimeError(
-            "Completing the graph failed: no finite loss was found with these kernels and this link. Try "
-            "link='softplus', the default priors (drift=None, diffusion=None), or a larger noise_variance."
-        )
     at_best, *others = np.asarray(values)
+    if not (np.isfinite(best.loss) and np.isfinite(at_best)):
+        raise RuntimeError(
+            "Completing the graph failed: no finite loss was found with these data, kernels and link. Look at the data "
+            "for values or steps many orders of magnitude from the others; kernels, links or a noise_variance of your "
+            "own are best left out."
+        )
     mass, band_mass = constant([1.0]), None
-    if learned is not None and others:
+    if learned is None or not np.any(np.isfinite(others[: len(densities)])):
+        members = jax.tree.map(lambda leaf: np.asarray(leaf)[:1], members)
+    else:
         mass, band_mass = masses(learned, np.asarray(thetas)[1:], np.asarray(others), densities)
-        members = jax.tree.map(lambda leaf: np.asarray(leaf)[1:], members)
+        members = jax.tree.map(lambda leaf: _sound(np.asarray(leaf), np.isfinite(others)), members)
     return Completed(Posterior(graph, members, mass, mask, band_mass), best, -float(at_best))
+
+
+def _sound(leaf: np.ndarray, sound: Flags) -> np.ndarray:
+    """Of all θ but the first; that one's where completion failed, which has no mass and must not be NaN either."""
+    return np.where(sound.reshape(-1, *[1] * (leaf.ndim - 1)), leaf[1:], leaf[:1])
 
 
 def _thetas(graph: Graph, mask: Mask, learned: LearnedTheta | None) -> tuple[Float[Array, "s k"], Floats]:

@@ -1,0 +1,47 @@
+"""How much memory there is, and refusals of what would need more."""
+
+import os
+from pathlib import Path
+
+GIGABYTE = float(1 << 30)
+
+GROUP = Path("/sys/fs/cgroup")
+LIMITS = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"))
+"""Files in which Linux says what a container may use and does, in the new and in the old hierarchy."""
+
+
+def available() -> float | None:
+    """Bytes that this process may still take, as far as the system tells; None where it does not."""
+    free = [bytes_free for bytes_free in (_of_machine(), *_of_container()) if bytes_free is not None]
+    return min(free, default=None)
+
+
+def _of_machine() -> float | None:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return 1024.0 * next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError):
+        pass
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _of_container() -> list[float | None]:
+    found: list[float | None] = []
+    for limit, used in LIMITS:
+        try:
+            found.append(float((GROUP / limit).read_text()) - float((GROUP / used).read_text()))
+        except (OSError, ValueError):  # no container, or "max"
+            continue
+    return found
+
+
+def check_memory(what: str, needed: float, cure: str) -> None:
+    """Refuse work that needs more memory than there is, with both numbers."""
+    free = available()
+    if free is not None and needed > free:
+        raise ValueError(
+            f"{what} would take {needed / GIGABYTE:.3g} GB of memory, and {free / GIGABYTE:.3g} GB are free: {cure}"
+        )
