@@ -192,7 +192,7 @@ def test_offsets_that_eat_the_digits_are_said(recwarn):
 
 def test_answers_are_the_same_at_any_scale(fitted):
     large = SDE(learn=None, transition="euler", progress=False).fit(1e110 * WALK, dt=0.1)
-    assert "Verdict" in large.summary()
+    assert large.summary().splitlines()[0] == fitted.summary().splitlines()[0]
     np.testing.assert_allclose(large.drift(1e110 * WALK[:5]), 1e110 * fitted.drift(WALK[:5]), rtol=1e-6)
     for one, other in zip(equations(large.model_).drift, equations(fitted.model_).drift, strict=True):
         np.testing.assert_array_equal(one.exponents, other.exponents)

@@ -6,7 +6,15 @@ from scipy import integrate, stats
 from tinygp import kernels
 
 from onepath import SDE
-from onepath.after.consequences import fixed_points, modes, passage_time, potential, stationary_density, zeros
+from onepath.after.consequences import (
+    fixed_points,
+    modes,
+    passage_time,
+    potential,
+    pull,
+    stationary_density,
+    zeros,
+)
 from onepath.compare.processes import PROCESSES
 
 CONSTANT = {"drift": kernels.DotProduct() + kernels.Constant(1.0), "diffusion": kernels.Constant(1.0)}
@@ -109,6 +117,19 @@ def test_modes_of_a_spiral():
     slow, fast = modes(points, np.stack([points @ np.diag([-3.0, -1.0])] * 5), 0.9)
     assert (slow.rate.median, fast.rate.median) == pytest.approx((-1.0, -3.0))
     assert np.isinf(slow.period.median)
+
+
+def test_wells_are_modes_of_the_density_and_not_zeros_of_the_drift():
+    """dX = -X dt + σ dW, σ² = 1 + 4 e^(-x²/0.2): the drift's only zero, at 0, is where the density has its least."""
+    x = np.linspace(-2, 2, 801)
+    sigma = np.sqrt(1 + 4 * np.exp(-np.square(x) / 0.2))
+    density = stationary_density(x, -x, sigma)
+    inner = density[1:-1]
+    peaks = x[1:-1][(inner > density[:-2]) & (inner > density[2:])]
+    positions, stable, _ = zeros(x, pull(x, -x, sigma))
+    np.testing.assert_allclose(positions[stable], peaks, atol=0.01)
+    np.testing.assert_allclose(positions[~stable], [0.0], atol=0.01)
+    np.testing.assert_allclose(pull(x, -x, np.full_like(x, 3.0)), -x, atol=1e-9)
 
 
 def test_a_fitted_double_well_has_its_wells(well, table):

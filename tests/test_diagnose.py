@@ -8,11 +8,14 @@ from tinygp import kernels
 from onepath import SDE
 from onepath.after.diagnose import Diagnosis, diagnosis_of, law_checks, whitened
 from onepath.after.diagnose.check import Check, holm
+from onepath.after.diagnose.lags import lags_of
 from onepath.after.diagnose.memory import predictions
-from onepath.after.diagnose.residuals import ask_residuals
+from onepath.after.diagnose.readings import ask_readings
+from onepath.after.diagnose.residuals import ask_balance, ask_residuals
 from onepath.after.diagnose.steps import every_second_point, jacobian_radii
 from onepath.compare.processes import PROCESSES
-from onepath.data.transitions import Transitions
+from onepath.data.trajectory import read_trajectory
+from onepath.data.transitions import Transitions, transitions_of
 
 STEPS, DT, RATE = 2000, 0.05, 1.0
 
@@ -55,6 +58,8 @@ def underdamped(rng, steps=STEPS, dt=DT):
 def planted(fault, rng):
     if fault == "hidden velocity":
         return underdamped(rng)
+    if fault == "blur":
+        return ornstein_uhlenbeck(rng, 20 * STEPS, DT / 20)[1:].reshape(STEPS, 20, 1).mean(axis=1)
     time = DT * np.arange(STEPS)
     if fault == "season":
         return ornstein_uhlenbeck(rng, level=2 * np.cos(2 * np.pi * time / 5))
@@ -104,7 +109,7 @@ def test_right_models_are_rarely_called_wrong(table):
 
 
 @pytest.mark.parametrize(
-    "fault", ["measurement noise", "jumps", "hidden velocity", "season", "drift over time", "noise over time"]
+    "fault", ["measurement noise", "jumps", "hidden velocity", "blur", "season", "drift over time", "noise over time"]
 )
 def test_planted_faults_are_named_first(fault, table):
     found = [faults(planted(fault, np.random.default_rng(seed))) for seed in range(10)]
@@ -133,7 +138,8 @@ def test_noise_that_depends_on_the_state_is_no_fault():
     residuals = whitened(Transitions(x, y, np.full(2000, 0.01)), np.arange(2000), law)
     found = diagnosis_of(law_checks(residuals, "seconds"))
     assert found.faults == ()
-    assert found.verdict.startswith("The model fits")
+    assert found.fits
+    assert found.verdict.startswith("Fits: ")
 
 
 @pytest.mark.parametrize(("correlation", "flagged"), [(0.0, False), (0.3, True)])
@@ -183,7 +189,7 @@ def test_steps_that_never_follow_each_other_say_nothing_of_memory():
     apart = residuals._replace(row=2 * np.arange(STEPS))
     answers = {answer.name: answer for answer in law_checks(apart, "seconds")}
     assert answers["markov"].log_p is None
-    assert answers["measurement noise"].statistic == answers["hidden velocity"].statistic == 0.0
+    assert answers["measurement noise"].statistic == answers["blur"].statistic == 0.0
     assert np.isnan(every_second_point(apart))
     assert diagnosis_of(list(answers.values())).faults == ()
 
@@ -198,9 +204,20 @@ def test_every_second_point_sees_a_long_step():
 
 def test_holm_corrects_as_defined():
     p = np.array([0.01, 0.04, 0.03, 0.005])
-    np.testing.assert_allclose(holm([*np.log(p), None])[:4], [0.03, 0.06, 0.06, 0.02])
-    assert np.isnan(holm([*np.log(p), None])[4])
-    assert holm([-5000.0, -1.0])[0] == 0.0
+
+    def checks(logs, **options):
+        return [Check("a", 1.0, log_p, True, "", "", True, **options) for log_p in logs]
+
+    np.testing.assert_allclose(holm(checks([*np.log(p), None]))[:4], [0.03, 0.06, 0.06, 0.02])
+    assert np.isnan(holm(checks([*np.log(p), None]))[4])
+    assert holm(checks([-5000.0, -1.0]))[0] == 0.0
+    # a test of three times the budget, and one that only explains it
+    weighty, light, explaining = (
+        checks([np.log(0.01)], budget=3.0),
+        checks([np.log(0.04)]),
+        checks([np.log(0.01)], budget=None),
+    )
+    np.testing.assert_allclose(holm([*weighty, *light, *explaining]), [0.01 * 4 / 3, 0.04, 0.01 * 4 / 3])
 
 
 def test_specific_faults_come_before_vague_ones_and_small_effects_do_not_count():
@@ -209,7 +226,7 @@ def test_specific_faults_come_before_vague_ones_and_small_effects_do_not_count()
 
     found = diagnosis_of([answer("a", -900.0, specific=False), answer("b", -20.0), answer("c", -50.0, matters=False)])
     assert found.faults == ("b", "a")
-    assert found.verdict == "b is wrong. Also flagged: a."
+    assert found.verdict == "Does not fit. b is wrong. Also flagged: a."
     assert [question.flagged for question in found.questions] == [True, True, False]
     assert "✗ b" in str(found)
 
@@ -227,7 +244,7 @@ def test_a_fit_of_good_data_is_called_right(fits):
     assert isinstance(found, Diagnosis)
     assert found.faults == ()
     names = [question.name for question in found.questions]
-    assert len(names) == len(set(names)) == 11
+    assert len(names) == len(set(names)) == 15
     assert all(question.verdict and not question.flagged for question in found.questions)
     assert "known from the data" in found.questions[-1].verdict
 
@@ -235,7 +252,7 @@ def test_a_fit_of_good_data_is_called_right(fits):
 def test_a_step_that_is_too_long_is_named(fits):
     found = fits[1].diagnose()
     assert found.faults[0] == "step size"
-    assert found.verdict.startswith("The step is too long for the euler law")
+    assert found.verdict.startswith("Does not fit. The step is too long for the euler law")
 
 
 def test_the_drifts_slope_is_that_of_a_line(fits):
@@ -243,3 +260,94 @@ def test_the_drifts_slope_is_that_of_a_line(fits):
     x = fits[1].trajectory_.x[:, 0]
     slope = stats.linregress(x[:-1], np.diff(x)).slope / 0.5
     assert jacobian_radii(fits[1].model_).mean() == pytest.approx(-slope, rel=0.1)
+
+
+# Readings
+
+
+def readings(values, room=0.02):
+    """The answer of the question about readings, for a record of one dimension."""
+    read = read_trajectory(np.asarray(values, float), dt=1.0)
+    return ask_readings(read, transitions_of(read), np.full(1, room))
+
+
+WALK = np.random.default_rng(8).standard_normal(2000).cumsum()
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (np.round(WALK), "Rounded values: x comes in steps of 1 and moves by"),
+        (np.repeat(WALK[:1000], 2)[:2000], "Repeated values: x does not move in 50% of steps"),
+        (np.maximum(WALK, np.quantile(WALK, 0.2)), "rows of x are at its lowest value"),
+        (np.mod(0.3 * WALK, 2 * np.pi), "steps of x are all of about 6.28"),
+        (np.mod(20 * WALK, 360), "an angle"),
+    ],
+)
+def test_values_that_no_state_has_are_said_to_be_that(values, words):
+    answer = readings(values)
+    assert answer.matters
+    assert words in answer.fault
+
+
+def test_ordinary_values_are_not_and_what_is_small_is_said_beside():
+    assert not readings(WALK).matters
+    jumps = WALK + 100.0 * (np.arange(2000) > 1000)
+    assert not readings(jumps).matters
+    fine = readings(np.round(WALK, 1))
+    assert not fine.matters
+    assert readings(np.round(WALK, 1), room=1e-5).matters
+
+
+def test_rounding_widens_the_diffusion_as_said():
+    """By q²/6 of an increment's variance, which is q²/12 of the diffusion."""
+    rounded = np.round(WALK / 2) * 2
+    found = np.std(np.diff(rounded)) / np.std(np.diff(WALK)) - 1
+    assert readings(rounded).statistic == pytest.approx(found, abs=0.05)
+
+
+def test_a_drift_that_does_not_add_up_is_seen():
+    """Large increments of another mean, at a law that counts them little."""
+    rng = np.random.default_rng(2)
+    wild = rng.uniform(size=STEPS) < 0.3
+    y = np.where(wild, 2.0 + 6.0 * rng.standard_normal(STEPS), rng.standard_normal(STEPS))[:, None]
+
+    def law(at, _):
+        del at
+        return np.zeros((STEPS, 1)), np.where(wild, 40.0, 1.0)[:, None, None]
+
+    x = np.cumsum(y, axis=0) - y
+    found = ask_balance(whitened(Transitions(x, y, np.full(STEPS, DT)), np.arange(STEPS), law))
+    assert found.matters
+    assert found.log_p < np.log(1e-6)
+    told = float(np.mean(y)) / DT
+    assert f"the data went {told:.3g}" in found.fault
+
+
+def test_a_small_season_does_not_matter():
+    """A wave with a thousandth of the residuals' variance in a long record: seen, and no fault."""
+    z = np.random.default_rng(0).standard_normal(80_000)
+    wave = np.sqrt(2e-3) * np.cos(2 * np.pi * np.arange(80_000) / 100)
+    y = (z + wave)[:, None]
+
+    def law(at, _):
+        return np.zeros_like(at), np.ones((len(at), 1, 1))
+
+    residuals = whitened(Transitions(np.cumsum(y, axis=0) - y, y, np.ones(80_000)), np.arange(80_000), law)
+    answer = next(answer for answer in law_checks(residuals, "seconds") if answer.name == "season")
+    assert answer.log_p < np.log(1e-4)
+    assert answer.statistic == pytest.approx(100.0, rel=0.01)
+    assert not answer.matters
+
+
+@pytest.mark.parametrize(("g", "kind"), [(0.2, "velocity"), (1.0, "velocity")])
+def test_a_velocity_is_told_from_blur_by_the_second_lag(g, kind):
+    """Displacements of an Ornstein–Uhlenbeck velocity, exact in a step of g relaxation times, 20 substeps each."""
+    rng = np.random.default_rng(1)
+    decay, v, x = np.exp(-g / 20), 0.0, np.zeros(20 * STEPS)
+    for k, noise in enumerate(np.sqrt(1 - decay**2) * rng.standard_normal(20 * STEPS)):
+        v = decay * v + noise
+        x[k] = v
+    path = np.cumsum(x)[::20][:, None]
+    residuals = regression(path)
+    assert lags_of(residuals, residuals.z, np.full(1, 0.02)).memory == kind

@@ -291,3 +291,15 @@ def test_killed_while_writing_the_file_is_the_old_or_the_new_one(tmp_path):
         check=True,
     )
     assert done.stdout.split() == ["15"]
+
+
+def test_triangular_matrices_are_kept_without_their_zeros():
+    lower = np.tril(np.random.default_rng(0).normal(size=(3, 40, 40)))
+    kept = []
+    code = encode({"lower": lower, "full": lower + 1.0}, lambda array: kept.append(array) or len(kept) - 1)
+    assert [array.size for array in kept] == [3 * 820, 3 * 1600]
+    back = decode(code, dict(enumerate(kept)))
+    np.testing.assert_array_equal(back["lower"], lower)
+    np.testing.assert_array_equal(back["full"], lower + 1.0)
+    with pytest.raises(Damaged, match="triangular"):
+        decode({"lower": 0, "size": 41}, dict(enumerate(kept)))

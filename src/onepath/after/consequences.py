@@ -27,7 +27,11 @@ class Band(NamedTuple):
 
 
 class FixedPoint(NamedTuple):
-    """A zero of the drift. `share` of the draws have one of this kind hereabouts; bands are over those."""
+    """Where the state is most likely (stable) or least likely hereabouts: a mode or a trough of the stationary density.
+
+    Under constant noise that is a zero of the drift, and `slope` the drift's. `share` of the draws have one of this
+    kind hereabouts; bands are over those.
+    """
 
     position: Band
     stable: bool
@@ -72,6 +76,11 @@ def stationary_density(x: Floats, drift: Floats, diffusion: Floats) -> Floats:
     return np.asarray(unnormalised / _integral(unnormalised, x)[..., -1:])
 
 
+def pull(x: Floats, drift: Floats, diffusion: Floats) -> Floats:
+    """f - ½ (σ²)', whose zeros are modes and troughs of the stationary density; f itself where σ is constant."""
+    return drift - 0.5 * np.gradient(np.square(diffusion), x, axis=-1)
+
+
 def passage_time(x: Floats, drift: Floats, diffusion: Floats, start: float, end: float) -> Floats:
     """Mean time from start until end is first reached, the grid's other end reflecting: (...).
 
@@ -105,7 +114,7 @@ def zeros(x: Floats, drift: Floats) -> tuple[Floats, Flags, Floats]:
 
 
 def fixed_points(x: Floats, drift: Floats, draws: Floats, level: float) -> list[FixedPoint]:
-    """Zeros of the mean drift (n,), and what draws (s, n) say of each.
+    """Zeros of the mean drift or pull (n,), and what draws (s, n) say of each.
 
     A draw's zero belongs to the mean's zero of its kind that is nearest.
     """
@@ -225,7 +234,10 @@ def _consequences(model: Model, level: float, draws: int, random_state: Seed) ->
     drifts, diffusions = (part.reshape(draws, GRID) for part in model.functions(x[:, None], draws, random_state))
     wells = potential(x, drifts)
     lowest = int(np.argmin(np.median(wells, axis=0)))
-    points_found = fixed_points(x, model.drift(x[:, None])[:, 0], drifts, level)
+    mean, pulls = model.drift(x[:, None])[:, 0], drifts
+    if model.constant_noise is None or model.constant_noise < 0.5:
+        mean, pulls = pull(x, mean, model.diffusion(x[:, None])[:, 0, 0]), pull(x, drifts, diffusions)
+    points_found = fixed_points(x, mean, pulls, level)
     stable = [float(point.position.median) for point in points_found if point.stable]
     pairs = [pair for a, b in pairwise(stable) for pair in ((a, b), (b, a))]
     return Consequences(

@@ -1,4 +1,4 @@
-"""What the commands say, and how they end: 0 done, 2 the input cannot be used, 1 something failed."""
+"""What the commands say, and how they end: 0 done, 1 something failed, 2 bad input, 3 a model that does not fit."""
 
 import errno
 import io
@@ -17,7 +17,7 @@ from rich.console import Console
 from onepath.data.reading import printable
 from onepath.io.errors import Unwritten
 
-BAD_INPUT, FAILED = 2, 1
+BAD_INPUT, FAILED, REFUTED = 2, 1, 3
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -43,7 +43,7 @@ def emit(text: str) -> None:
 
 def as_json(facts: dict[str, Any]) -> None:
     """One JSON object for machines; what is not finite is null."""
-    emit(json.dumps(_plain(facts), allow_nan=False) + "\n")
+    emit(json.dumps(plain(facts), allow_nan=False) + "\n")
 
 
 def _clean(text: str) -> str:
@@ -90,15 +90,16 @@ def _end_unheard() -> None:
     raise typer.Exit(FAILED)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """As JSON has it; what is not finite is null."""
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, np.generic):
-        return _plain(value.item())
+        return plain(value.item())
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value if isinstance(value, str | int | float | bool) or value is None else str(value)

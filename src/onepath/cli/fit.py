@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onepath.cli.console import FAILED, as_json, ending, note, say
+from onepath.cli.console import FAILED, REFUTED, as_json, ending, note, plain, say
 from onepath.data.reading import printable
 from onepath.io.errors import Unwritten
 
@@ -46,6 +46,7 @@ ModelOption = Annotated[
     Path | None, typer.Option("--model", help="Write the fitted model here, such as model.onepath.")
 ]
 ReportOption = Annotated[Path | None, typer.Option("--report", help="Write the report here, such as report.html.")]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 3 if the model does not fit.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
@@ -71,6 +72,7 @@ def fit(
     model: ModelOption = None,
     report: ReportOption = None,
     force: ForceOption = False,
+    strict: StrictOption = False,
     json: JsonOption = False,
 ) -> None:
     """Learn drift and diffusion from a table of observations.
@@ -117,6 +119,8 @@ def fit(
             as_json(facts_of(sde.model_) | {"data": facts_about(about), "written": written} | trouble)
         if trouble:
             raise typer.Exit(FAILED)
+        if strict and not sde.diagnose().fits:
+            raise typer.Exit(REFUTED)
 
 
 def _tell(sde: "SDE") -> None:
@@ -179,6 +183,11 @@ def this_command() -> str:
     return printable(shlex.join(["onepath", *sys.argv[1:]]))
 
 
+def told(sde: "SDE") -> dict[str, Any]:
+    """What is said of a fit, so that whoever opens its file need not work it out again."""
+    return plain({"summary": sde.summary(), "facts": facts_of(sde.model_)})
+
+
 def keep(
     sde: "SDE",
     about: "About",
@@ -192,7 +201,7 @@ def keep(
     if model is not None:
         from onepath.io.model import save_model
 
-        facts = facts_about(about) | {"notes": list(about.notes)}
+        facts = facts_about(about) | {"notes": list(about.notes), "told": told(sde)}
         yield save_model(sde.model_, sde.get_params(), model, force=force, facts=facts)
     if report is not None:
         yield sde.report(report, force=force, title=title, truth=truth, about=about)
@@ -200,9 +209,11 @@ def keep(
 
 def facts_of(model: "Model") -> dict[str, Any]:
     """A fit for machines: numbers in the data's units, with bands."""
+    from onepath.after.diagnose import diagnose
     from onepath.show.numbers import curves
     from onepath.show.sentences import polynomials
 
+    found = diagnose(model)
     observed, (points, drift, diffusion) = model.trajectory, curves(model)
     if model.dimension == 1:
         drift, diffusion = (type(curve)(*(part.ravel() for part in curve)) for curve in (drift, diffusion))
@@ -216,6 +227,9 @@ def facts_of(model: "Model") -> dict[str, Any]:
         "log_evidence": model.evidence,
         "loss": model.loss,
         "outcome": model.outcome,
+        "fits": found.fits,
+        "verdict": found.verdict,
+        "questions": [question._asdict() for question in found.questions],
         "constant_noise": model.constant_noise,
         "equations": polynomials(model),
         "parameters": model.values,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from onepath.cli.console import as_json, emit, ending, note, say
-from onepath.cli.fit import ForceOption, JsonOption, SeedOption, facts_of, this_command
+from onepath.cli.fit import ForceOption, JsonOption, SeedOption, this_command, told
 from onepath.numerics.memory import check_memory
 
 if TYPE_CHECKING:
@@ -28,15 +28,27 @@ FORMULA = ("=", "+", "-", "@")
 
 def opened(path: Path) -> tuple["SDE", dict[str, Any]]:
     """A model and the facts that travel with it."""
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder: give the name of a model file")
-    if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist: make it with onepath fit DATA --model {path}")
+    _check_there(path)
     from onepath.io.model import load_model
     from onepath.sde import SDE
 
     model, settings, facts = load_model(path)
     return SDE.from_model(model, settings), facts
+
+
+def _facts_in(path: Path) -> dict[str, Any]:
+    """What a model file says of itself, without loading what would make a model of it."""
+    from onepath.io.container import open_container
+
+    _check_there(path)
+    return dict(open_container(path)[0]["facts"])
+
+
+def _check_there(path: Path) -> None:
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: give the name of a model file")
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist: make it with onepath fit DATA --model {path}")
 
 
 def _write(frame: "pd.DataFrame", out: Path | None, force: bool) -> None:
@@ -165,14 +177,17 @@ def info(
             return
         if model is None:
             raise ValueError("give a model file, or --cache for what is kept of compiled programs")
-        sde, facts = opened(model)
+        facts = _facts_in(model)
+        known = facts.pop("told", None)
+        if not isinstance(known, dict) or {"summary", "facts"} - set(known):
+            known = told(opened(model)[0])
         if json:
-            as_json(facts_of(sde.model_) | {"data": facts})
+            as_json(known["facts"] | {"data": facts})
             return
+        say(str(known["summary"]))
         for name in ("source", "command"):
             if facts.get(name):
                 say(f"{name.capitalize():<11} {facts[name]}")
-        say(sde.summary())
 
 
 def _cache(remove: bool, json: bool) -> None:

@@ -33,6 +33,9 @@ from onepath.model import Methods
 
 GENERATORS = {name: getattr(np.random, name) for name in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")}
 
+LARGE = 1000
+"""Entries from which a triangular matrix is packed."""
+
 OWN: dict[str, type] = {
     cls.__name__: cls
     for cls in (
@@ -70,7 +73,7 @@ def encode(value: Any, keep: Callable[[np.ndarray], int], where: str = "model") 
     if isinstance(value, np.generic):
         return encode(value.item(), keep, where)
     if isinstance(value, np.ndarray | jax.Array):
-        return {"array": keep(_plain_array(value, where))}
+        return _encode_array(_plain_array(value, where), keep)
     if isinstance(value, float):
         return value if math.isfinite(value) else {"float": repr(value)}
     if isinstance(value, dict):
@@ -85,6 +88,22 @@ def encode(value: Any, keep: Callable[[np.ndarray], int], where: str = "model") 
         state = encode(value.bit_generator.state, keep, where)
         return {"generator": type(value.bit_generator).__name__, "state": state}
     return _encode_object(value, keep, where)
+
+
+def _encode_array(array: np.ndarray, keep: Callable[[np.ndarray], int]) -> dict[str, Any]:
+    """As it is; triangular matrices, of which factors are and which are most of a file, without their zeros."""
+    if array.ndim < 2 or array.shape[-1] != array.shape[-2] or array.size < LARGE or np.any(np.triu(array, 1)):
+        return {"array": keep(array)}
+    rows, columns = np.tril_indices(array.shape[-1])
+    return {"lower": keep(array[..., rows, columns]), "size": array.shape[-1]}
+
+
+def _lower(packed: np.ndarray, size: int) -> np.ndarray:
+    if size < 1 or packed.shape[-1:] != (size * (size + 1) // 2,):
+        raise Damaged("a triangular matrix has another number of entries than it should")
+    array = np.zeros((*packed.shape[:-1], size, size), packed.dtype)
+    array[(..., *np.tril_indices(size))] = packed
+    return array
 
 
 def _encode_object(value: Any, keep: Callable[[np.ndarray], int], where: str) -> dict[str, Any]:
@@ -120,6 +139,8 @@ def decode(code: Any, arrays: Mapping[int, np.ndarray]) -> Any:
     match code:
         case {"array": int(index)} if index in arrays:
             return arrays[index]
+        case {"lower": int(index), "size": int(size)} if index in arrays:
+            return _lower(arrays[index], size)
         case {"float": "nan" | "inf" | "-inf" as text}:
             return float(text)
         case {"dict": list(pairs)}:

@@ -8,9 +8,9 @@ from onepath.show import numbers, sentences
 
 
 def summarise(model: Model) -> str:
-    """What was observed, what was learned, how it ended, what follows, and whether the model fits."""
+    """Whether the model fits, what was observed, what was learned, how it ended, and what follows."""
     learned = [*_data(model), *_model(model), *_equations(model), *_smoothness(model), *_table(model)]
-    return "\n".join([*learned, *_follows(model), f"Verdict     {diagnose(model).verdict}"])
+    return "\n".join([diagnose(model).verdict, *learned, *_follows(model)])
 
 
 def _data(model: Model) -> list[str]:

@@ -5,6 +5,8 @@ Every test is made on residuals whitened by the model's own law, so that noise w
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from onepath.after.diagnose.change import (
     ask_drift_change,
     ask_noise_change,
@@ -13,13 +15,19 @@ from onepath.after.diagnose.change import (
     without_seasons_and_changes,
 )
 from onepath.after.diagnose.check import LEVEL, Check, CheckResult, holm
-from onepath.after.diagnose.memory import ask_inertia, ask_jumps, ask_markov, ask_noise
-from onepath.after.diagnose.residuals import Residuals, ask_residuals, whitened
+from onepath.after.diagnose.lags import lag_checks, lags_of
+from onepath.after.diagnose.memory import ask_jumps, ask_markov
+from onepath.after.diagnose.readings import ask_readings
+from onepath.after.diagnose.residuals import Residuals, ask_balance, ask_residuals, whitened
 from onepath.after.diagnose.steps import ask_reach, ask_step
 from onepath.after.diagnose.waves import ask_waves
 from onepath.model import Model, asked_once
+from onepath.numerics.arrays import Floats, evenly
 
 __all__ = ["CheckResult", "Diagnosis", "diagnose", "diagnosis_of", "whitened"]
+
+POINTS, BAND = 64, 0.9
+"""At which the diffusion's band is looked at, and its level."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +37,10 @@ class Diagnosis:
     verdict: str
     questions: list[CheckResult]
     faults: tuple[str, ...]
+
+    @property
+    def fits(self) -> bool:
+        return not self.faults
 
     def __str__(self) -> str:
         lines = [self.verdict, ""]
@@ -42,18 +54,32 @@ class Diagnosis:
 def diagnose(model: Model) -> Diagnosis:
     """Put all questions to a fitted model."""
     residuals = whitened(model.transitions, model.trajectory.step, model.increments)
-    checks = law_checks(residuals, model.trajectory.times)
-    return diagnosis_of([*checks, ask_step(model, residuals), ask_reach(model, residuals)])
+    room = _room(model)
+    checks = law_checks(residuals, model.trajectory.times, room)
+    readings = ask_readings(model.trajectory, model.transitions, room)
+    return diagnosis_of([readings, *checks, ask_step(model, residuals), ask_reach(model, residuals)])
 
 
-def law_checks(residuals: Residuals, times: str) -> list[Check]:
-    """All that can be asked of a transition law and data alone."""
+def _room(model: Model) -> Floats:
+    """Half of the width of the diffusion's 90 % band, as a share of it: the median over the data, (d,)."""
+    points = model.transitions.x[evenly(len(model.transitions), POINTS)]
+    lower, upper = (np.diagonal(end, axis1=1, axis2=2) for end in model.diffusion_band(points, BAND))
+    return np.asarray(np.median((upper - lower) / np.maximum(upper + lower, np.finfo(float).tiny), axis=0))
+
+
+def law_checks(residuals: Residuals, times: str, room: Floats | None = None) -> list[Check]:
+    """All that can be asked of a transition law and data alone.
+
+    `room` (d,) is by how much of itself the diffusion may be off within its band; None is for a constant one.
+    """
+    if room is None:
+        room = np.full(residuals.z.shape[1], 1.645 / np.sqrt(2 * residuals.total))
     clean = without_seasons_and_changes(residuals, cycles_of(residuals))
     return [
         ask_residuals(residuals),
+        ask_balance(residuals),
         ask_markov(residuals),
-        ask_noise(residuals, clean),
-        ask_inertia(residuals, clean),
+        *lag_checks(lags_of(residuals, clean, room)),
         ask_jumps(residuals),
         ask_drift_change(residuals),
         ask_noise_change(residuals),
@@ -64,7 +90,7 @@ def law_checks(residuals: Residuals, times: str) -> list[Check]:
 
 def diagnosis_of(checks: list[Check]) -> Diagnosis:
     """Correct the p-values for the number of questions; name what says most first."""
-    corrected = holm([check.log_p for check in checks])
+    corrected = holm(checks)
     flags = [check.matters and p < LEVEL for check, p in zip(checks, corrected, strict=True)]
     questions = [
         CheckResult(check.name, check.fault if flag else check.fine, check.statistic, p, flag)
@@ -73,8 +99,8 @@ def diagnosis_of(checks: list[Check]) -> Diagnosis:
     raised = [check for check, flag in zip(checks, flags, strict=True) if flag]
     raised.sort(key=lambda check: (not check.specific, check.log_p))
     if not raised:
-        verdict = "The model fits: nothing in these data speaks against dX = f(X) dt + σ(X) dW at this step."
+        verdict = "Fits: nothing in these data speaks against dX = f(X) dt + σ(X) dW at this step."
     else:
         others = ", ".join(check.name for check in raised[1:])
-        verdict = raised[0].fault + (f" Also flagged: {others}." if others else "")
+        verdict = f"Does not fit. {raised[0].fault}" + (f" Also flagged: {others}." if others else "")
     return Diagnosis(verdict, questions, tuple(check.name for check in raised))

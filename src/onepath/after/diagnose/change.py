@@ -14,7 +14,8 @@ FAR = 2.5
 """Standard deviations from the mean beyond which states count as this far only."""
 
 DRIFT_SHARE, NOISE_CHANGE = 2e-3, 0.1
-"""Share of the residuals' variance, and difference of their variance, that are too small to matter."""
+"""Share of the residuals' variance, of a change or of a season, and difference of their variance, that are too small to
+matter."""
 
 LEAST_CYCLES, SIDE, MARGIN, FINER = 8, 40, 2, 2
 """A season needs so many cycles; its line in the spectrum, evaluated at frequencies finer than 1 cycle over the record
@@ -79,17 +80,17 @@ def ask_season(residuals: Residuals, times: str) -> Check:
     `times` is what time is counted in.
     """
     n = len(residuals.z)
-    logs, bins = zip(*[_line(column) for column in residuals.weighted(residuals.z).T], strict=True)
+    logs, bins, shares = zip(*[_line(column) for column in residuals.weighted(residuals.z).T], strict=True)
     best = int(np.argmin(logs))
     length = float(np.sum(residuals.transitions.dt)) / max(bins[best], 1.0)
     return Check(
         "season",
         length,
         smallest(logs) if n >= 8 * LEAST_CYCLES else None,
-        True,
-        "No season: no line stands out of the residuals' spectrum.",
-        f"A season: residuals repeat with a period of {length:.4g} {times}. Subtract the mean cycle, or add its phase "
-        "as a dimension.",
+        shares[best] > DRIFT_SHARE,
+        f"No season: the sharpest line in the residuals' spectrum has {shares[best]:.2%} of their variance.",
+        f"A season: residuals repeat with a period of {length:.4g} {times}, which is {shares[best]:.1%} of their "
+        "variance. Subtract the mean cycle, or add its phase as a dimension.",
         specific=True,
     )
 
@@ -106,15 +107,15 @@ def _late(residuals: Residuals, split: float) -> Floats:
     return np.where(residuals.elapsed >= split, split, split - 1.0)
 
 
-def _line(z: Floats) -> tuple[float, float]:
-    """Logarithm of the p-value of the sharpest line, and its number of cycles over the record.
+def _line(z: Floats) -> tuple[float, float, float]:
+    """Logarithm of the p-value of the sharpest line, its cycles over the record, and its share of the variance.
 
     The spectrum around is the larger of the means on both sides: on a slope, as memory makes one, nothing stands out.
     """
     power = np.square(np.abs(np.fft.rfft(z - z.mean(), FINER * len(z))))
     bins = np.arange(FINER * LEAST_CYCLES, len(power) - FINER)
     if len(bins) < SIDE:
-        return 0.0, 0.0
+        return 0.0, 0.0, 0.0
     cumulative = np.concatenate([[0.0], np.cumsum(power)])
     around = np.zeros(len(bins))
     for shift in (-MARGIN - SIDE, MARGIN + 1):
@@ -125,7 +126,9 @@ def _line(z: Floats) -> tuple[float, float]:
     # one bin over the mean of SIDE others is F(2, 2 SIDE)
     logs = -SIDE * np.log1p(power[bins] / around / SIDE)
     k = int(np.argmin(logs))
-    return float(min(0.0, logs[k] + np.log(len(bins)))), float(bins[k] / FINER)
+    # a wave of amplitude A over n residuals has the power (A n / 2)², and A² / 2 of the variance
+    share = 2.0 * power[bins[k]] / len(z) / np.sum(np.square(z - z.mean()))
+    return float(min(0.0, logs[k] + np.log(len(bins)))), float(bins[k] / FINER), float(share)
 
 
 def without_seasons_and_changes(residuals: Residuals, cycles: float | None) -> Floats:
@@ -144,7 +147,7 @@ def without_seasons_and_changes(residuals: Residuals, cycles: float | None) -> F
 
 def cycles_of(residuals: Residuals) -> float | None:
     """Cycles of a clear season over the record, or None."""
-    log_p, cycles = min(_line(column) for column in residuals.weighted(residuals.z).T)
+    log_p, cycles, _ = min(_line(column) for column in residuals.weighted(residuals.z).T)
     return cycles if log_p < np.log(1e-3) else None
 
 

@@ -22,6 +22,7 @@ class Check(NamedTuple):
     fine: str  # what to say if it is not flagged
     fault: str  # and if it is
     specific: bool  # whether the fault says what is wrong, or only that something is
+    budget: float | None = 1.0  # its share of the false alarms; None if it explains another's p-value, and is no test
 
 
 class CheckResult(NamedTuple):
@@ -37,15 +38,20 @@ class CheckResult(NamedTuple):
     flagged: bool
 
 
-def holm(logs: list[float | None]) -> list[float]:
-    """Holm's corrected p-values from logarithms; NaN where there is none."""
-    made = [k for k, value in enumerate(logs) if value is not None]
-    order = sorted(made, key=lambda k: logs[k] or 0.0)
-    corrected, largest = [np.nan] * len(logs), 0.0
-    for rank, k in enumerate(order):
-        largest = max(largest, min(1.0, float(np.exp(logs[k] or 0.0)) * (len(made) - rank)))
-        corrected[k] = largest
-    return corrected
+def holm(checks: list[Check]) -> list[float]:
+    """Holm's corrected p-values, a test of a larger budget being corrected less; NaN where there is none.
+
+    The p-values of explanations are corrected as those of the test that they explain, which has the same logarithm.
+    """
+    tests = [check for check in checks if check.log_p is not None and check.budget is not None]
+    tests.sort(key=lambda check: (check.log_p or 0.0) - np.log(check.budget or 1.0))
+    left, largest = sum(check.budget or 0.0 for check in tests), 0.0
+    corrected: dict[float | None, float] = {}
+    for check in tests:
+        largest = max(largest, min(1.0, float(np.exp(check.log_p or 0.0)) * left / (check.budget or 1.0)))
+        corrected.setdefault(check.log_p, largest)
+        left -= check.budget or 0.0
+    return [np.nan if check.log_p is None else corrected.get(check.log_p, np.nan) for check in checks]
 
 
 def smallest(logs: npt.ArrayLike) -> float:

@@ -1,18 +1,15 @@
-"""Does the next step depend on the present state only? Memory, measurement noise, hidden velocity, jumps."""
+"""Does the next step depend on the present state only, and does it move without jumping?"""
 
 import numpy as np
 from scipy import stats
 
 from onepath.after.diagnose.check import Check, smallest
-from onepath.after.diagnose.residuals import LEAST_PAIRS, Residuals, autocorrelation, normal_tail
+from onepath.after.diagnose.residuals import LEAST_PAIRS, Residuals, normal_tail
 from onepath.numerics.arrays import Floats
 from onepath.numerics.linalg import lower_roots
 
-NOISE, INERTIA, PREDICTION = 0.06, 0.2, 0.1
-"""A correlation of successive residuals, and excess variances of their sums and of predictions, too small to matter."""
-
-LAGS = (2, 4)
-"""Residuals that are summed up to look for memory."""
+PREDICTION = 0.1
+"""An excess variance of predictions over several steps that is too small to matter."""
 
 LEAST_JUMPS, JUMP_SHARE = 3, 5e-4
 WINDOW = 101
@@ -20,53 +17,6 @@ WINDOW = 101
 
 STARTS = 1024
 """Windows that predictions over several steps are made for, at most."""
-
-
-def ask_noise(residuals: Residuals, clean: Floats) -> Check:
-    """Noise of variance η² on readings adds 2η² to an increment's variance, and -η² to its covariance with the next."""
-    r, error = autocorrelation(residuals, clean, 1)
-    log_p = smallest(stats.norm.logcdf(r / error))
-    ratio = float(_lag_ratios(residuals, clean, 4)[0][np.argmin(r)])
-    share = np.sqrt(max(-float(r.min()), 0.0) / max(1 + 2 * float(r.min()), 0.1))
-    return Check(
-        "measurement noise",
-        float(r.min()),
-        log_p,
-        bool(r.min() < -NOISE),
-        f"No sign of measurement noise: successive residuals correlate by {r.min():.2f}, and the variance of four "
-        f"together is {ratio:.2f} of four alone.",
-        f"Measurement noise: successive residuals correlate by {r.min():.2f}, and the variance of four together is "
-        f"only {ratio:.2f} of four alone, as if each reading had an error of {share:.1f} standard deviations of a true "
-        "increment. Diffusion is overestimated; thin the data, or smooth them before.",
-        specific=True,
-    )
-
-
-def ask_inertia(residuals: Residuals, clean: Floats) -> Check:
-    """Positions of a body with a velocity of its own go on as they went: sums of residuals vary more than alone."""
-    ratios, errors = zip(*[_lag_ratios(residuals, clean, lag) for lag in LAGS], strict=True)
-    excess = np.stack(ratios) - 1.0
-    log_p = smallest(stats.norm.logsf(excess / np.stack(errors)))
-    lag, k = np.unravel_index(np.argmax(excess / np.stack(errors)), excess.shape)
-    first, _ = autocorrelation(residuals, clean, 1)
-    told = f"the variance of {LAGS[lag]} residuals together is {1 + excess[lag, k]:.2f} of {LAGS[lag]} alone"
-    return Check(
-        "hidden velocity",
-        float(excess[lag, k]),
-        log_p,
-        bool(excess[lag, k] > INERTIA),
-        f"No sign of a hidden velocity or another memory: {told}.",
-        f"Second-order dynamics or another memory: successive residuals correlate by {first[k]:.2f}, and {told}. The "
-        "state is more than what was observed; add the velocity (differences) as a dimension, or use longer steps.",
-        specific=True,
-    )
-
-
-def _lag_ratios(residuals: Residuals, z: Floats, lag: int) -> tuple[Floats, Floats]:
-    """Variance of sums of `lag` successive residuals, over `lag` times their variance, and its standard error: (d,)."""
-    parts = [(2 * (1 - k / lag), *autocorrelation(residuals, z, k)) for k in range(1, lag)]
-    variance = np.asarray(sum(np.square(weight * error) for weight, _, error in parts))
-    return np.asarray(1.0 + sum(weight * r for weight, r, _ in parts)), np.sqrt(variance)
 
 
 def ask_jumps(residuals: Residuals) -> Check:

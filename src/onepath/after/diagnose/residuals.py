@@ -18,6 +18,9 @@ Increments = Callable[[Floats, Floats], tuple[Floats, Floats]]
 MEAN, VARIANCE, SKEWNESS, KURTOSIS, SQUARES, TOGETHER = 0.15, 0.15, 0.3, 1.0, 0.1, 0.1
 """Deviations that are too small to matter, whatever their p-value: a smooth prior leaves such in long records."""
 
+BALANCE = 2e-3
+"""Share of the increments' variance in the drift's imbalance that is too small to matter."""
+
 LEAST_PAIRS = 10
 """Pairs of steps that a correlation needs."""
 
@@ -91,6 +94,33 @@ def autocorrelation(residuals: Residuals, z: Floats, lag: int) -> tuple[Floats, 
     scale, weight = residuals.mean(np.square(z)), np.sqrt(residuals.weight[early] * residuals.weight[late])
     products, total = z[early] * z[late] * weight[:, None], weight.sum()
     return products.sum(axis=0) / total / scale, np.sqrt(np.square(products).sum(axis=0)) / total / scale
+
+
+def ask_balance(residuals: Residuals) -> Check:
+    """Over the record, the drift must add up to the way from its beginning to its end: Σ (y - m) ~ N(0, Σ V).
+
+    Residuals of mean 0 do not say so: where noise is large they count little, and drift is mostly elsewhere.
+    """
+    transitions = residuals.transitions
+    mean, covariance = residuals.law(transitions.x, transitions.dt)
+    weight = residuals.weight
+    gap = weight @ (transitions.y - mean)
+    spread = np.sqrt(np.square(weight) @ np.diagonal(covariance, axis1=1, axis2=2))
+    scores, time = gap / spread, float(weight @ transitions.dt)
+    k = int(np.argmax(np.abs(scores)))
+    share = float(np.square(scores[k]) / residuals.total)
+    drift = float(weight @ mean[:, k]) / time
+    told = f"the mean drift is {drift:.3g} per unit of time, and the data went {drift + gap[k] / time:.3g}"
+    return Check(
+        "balance",
+        float(scores[k]),
+        smallest(normal_tail(scores)),
+        share > BALANCE,
+        f"The drift adds up: {told}.",
+        f"The drift does not add up: {told}, {abs(scores[k]):.1f} standard errors apart. Large increments, which count "
+        "little where noise is large, have another mean than the others.",
+        specific=False,
+    )
 
 
 def ask_residuals(residuals: Residuals) -> Check:

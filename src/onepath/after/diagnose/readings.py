@@ -1,0 +1,116 @@
+"""Are the readings what a state can be? Rounded, repeated or floored values, and angles that wrap round."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from onepath.after.diagnose.check import Check
+from onepath.data.trajectory import Trajectory
+from onepath.data.transitions import Transitions
+from onepath.numerics.arrays import Floats
+
+REPEATED, STUCK = 0.05, 0.02
+"""Shares of steps without any movement, and of rows at the lowest or highest value, from which they are said."""
+
+LEAST_ROWS = 5
+WRAPPED = 0.8
+"""Share of the whole range from which a single step is no step."""
+
+MIDDLE = 0.2
+"""Share of rows in the middle half of the range that an angle has, and a switch between two states has not."""
+
+CERTAIN = -1000.0
+"""ln p of what is plain to see."""
+
+
+class Oddity(NamedTuple):
+    """Something that readings are and a diffusion is not, and by what share it changes the diffusion."""
+
+    text: str
+    bias: float
+
+
+def ask_readings(trajectory: Trajectory, transitions: Transitions, room: Floats) -> Check:
+    """What is odd in any dimension; it matters if the diffusion is off by more than its band for it."""
+    found = [
+        (odd, odd.bias > allowed)
+        for name, values, y, allowed in zip(trajectory.names, trajectory.x.T, transitions.y.T, room, strict=True)
+        for odd in _oddities(name, values[~np.isnan(values)], y)
+    ]
+    found.sort(key=lambda pair: -pair[0].bias)
+    wrong = [odd for odd, matters in found if matters]
+    small = " ".join(odd.text for odd, matters in found if not matters)
+    return Check(
+        "readings",
+        float(found[0][0].bias) if found else 0.0,
+        CERTAIN if wrong else 0.0,
+        bool(wrong),
+        f"Readings are numbers as a state has them. {small}".strip(),
+        " ".join(odd.text for odd in wrong),
+        specific=True,
+        budget=1.0 if wrong else None,
+    )
+
+
+def _oddities(name: str, values: Floats, y: Floats) -> list[Oddity]:
+    looks = (_wrapped(name, values, y), _rounded(name, values, y), _repeated(name, y), _floored(name, values, y))
+    return [odd for odd in looks if odd is not None]
+
+
+def _wrapped(name: str, values: Floats, y: Floats) -> Oddity | None:
+    """Jumps over nearly all of the range, nothing between them and ordinary steps, and values everywhere."""
+    low, reach = float(values.min()), float(np.ptp(values))
+    far = np.abs(y) > WRAPPED * reach
+    between = np.any((np.abs(y) > WRAPPED / 2 * reach) & ~far)
+    inside = np.mean(np.abs(values - low - reach / 2) < reach / 4)
+    if np.sum(far) < LEAST_ROWS or between or inside < MIDDLE:
+        return None
+    return Oddity(
+        f"Wrapped values: {np.sum(far)} steps of {name} are all of about {reach:.3g}, its whole range, as of an angle "
+        "that wraps round. Unwrap it (np.unwrap) before fitting.",
+        float(np.sum(np.square(y[far])) / np.sum(np.square(y[~far]))),
+    )
+
+
+def _rounded(name: str, values: Floats, y: Floats) -> Oddity | None:
+    """All differences are multiples of one step q: rounding adds q²/6 to the variance of an increment."""
+    distinct = np.unique(values)
+    if len(distinct) < 2:
+        return None
+    unit = float(np.min(np.diff(distinct)))
+    multiples = (distinct - distinct[0]) / unit
+    regular = bool(np.all(np.abs(multiples - np.round(multiples)) < 1e-3 + 1e-9 * np.abs(multiples)))
+    variance = float(np.mean(np.square(y)))
+    bias = unit**2 / 12 / variance
+    if not regular or len(distinct) > len(values) / 2 or bias < 1e-4:
+        return None
+    return Oddity(
+        f"Rounded values: {name} comes in steps of {unit:.3g} and moves by {np.sqrt(variance):.3g} from row to row: "
+        f"rounding makes the diffusion too large, by about {bias:.0%}.",
+        bias,
+    )
+
+
+def _repeated(name: str, y: Floats) -> Oddity | None:
+    """Steps without movement, which a diffusion does not make."""
+    share = float(np.mean(y == 0.0))
+    if share < REPEATED:
+        return None
+    return Oddity(
+        f"Repeated values: {name} does not move in {share:.0%} of steps, as if readings were held, filled or rounded.",
+        share / 2,
+    )
+
+
+def _floored(name: str, values: Floats, y: Floats) -> Oddity | None:
+    """Many rows at the very lowest or highest value."""
+    for what, end in (("lowest", values.min()), ("highest", values.max())):
+        there = int(np.sum(values == end))
+        typical = len(values) / max(len(np.unique(values)), 1)
+        if there >= max(LEAST_ROWS, STUCK * len(values)) and there > 5 * typical and np.mean(y == 0.0) < 0.9:
+            return Oddity(
+                f"Cut-off values: {there} rows of {name} are at its {what} value, {end:.4g}, as if an instrument could "
+                "show no more.",
+                there / len(values),
+            )
+    return None
