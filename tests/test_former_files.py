@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import onepath
+from onepath.show import numbers
 
 DATA = Path(__file__).parent / "data"
 SAID = json.loads((DATA / "predictions-0.1.0.json").read_text())
@@ -38,3 +39,10 @@ def test_a_former_file_saved_again_is_the_same_model(name, tmp_path):
     np.testing.assert_array_equal(again.diffusion_band(at), former.diffusion_band(at))
     assert again.get_params() == former.get_params() or name == "plane"  # kernels have no equality
     assert again.summary() == former.summary()
+
+
+def test_a_length_lies_inside_its_own_interval():
+    model = onepath.load(DATA / "line-0.1.0.onepath").model_
+    for function in ("drift", "diffusion"):
+        for value, low, high in numbers.lengths(model, function):
+            assert low < value < high

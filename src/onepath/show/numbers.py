@@ -76,15 +76,15 @@ def values(model: Model) -> list[Values]:
     return rows
 
 
-def intervals(model: Model) -> dict[str, tuple[float, float]]:
-    """90 % intervals of the learned parameters, from the spread of what the posterior averages over."""
+def intervals(model: Model) -> dict[str, Banded]:
+    """Learned parameters and their 90 % intervals, from what the posterior averages over; {} where that is one θ."""
     mass, theta = model.posterior.for_bands, np.asarray(model.posterior.members.theta)
     if len(mass) == 1:
         return {}
     mean = mass @ theta
     reach = NINETY * np.sqrt(mass @ np.square(theta - mean))
-    ends = zip(np.exp(mean - reach).tolist(), np.exp(mean + reach).tolist(), strict=True)
-    return dict(zip([each.name for each in model.learned], ends, strict=True))
+    parts = zip(*(np.exp(part).tolist() for part in (mean, mean - reach, mean + reach)), strict=True)
+    return {each.name: Banded(*part) for each, part in zip(model.learned, parts, strict=True)}
 
 
 def lengths(model: Model, function: str) -> list[Banded]:
@@ -96,6 +96,6 @@ def lengths(model: Model, function: str) -> list[Banded]:
     if not smooth:
         return []
     known, found = intervals(model), model.values
-    each: Floats = np.asarray([(found[one.name], *known.get(one.name, (np.nan, np.nan))) for one in smooth])
+    each: Floats = np.asarray([known.get(one.name, Banded(found[one.name], np.nan, np.nan)) for one in smooth])
     middle = np.median(each.reshape(-1, model.dimension, 3), axis=0) * model.units.scale[:, None]
     return [Banded(*row) for row in middle.tolist()]

@@ -116,7 +116,7 @@ def parameters_in_words(model: Model) -> list[str]:
 
 def parameter_table(model: Model) -> Rows:
     """Every parameter as the model has it, with the spread of its posterior where that is known."""
-    spread = {name: f"{low:.3g} to {high:.3g}" for name, (low, high) in numbers.intervals(model).items()}
+    spread = {name: f"{low:.3g} to {high:.3g}" for name, (_, low, high) in numbers.intervals(model).items()}
     body = [(name, f"{value:.4g}", spread.get(name, "held fixed")) for name, value in model.values.items()]
     return Rows(("parameter", "value", "90 % interval"), body)
 
