@@ -16,7 +16,7 @@ from onepath.graph.laws import EULER
 from onepath.inference.posterior.increments import MANY
 
 LINEAR = {"drift": kernels.DotProduct() + kernels.Constant(1.0), "diffusion": kernels.Constant(1.0)}  # quick to compile
-EVERYWHERE = (np.zeros(1), np.full(1, np.inf))
+EVERYWHERE = (np.zeros(1), np.full(1, np.inf), np.array([[-np.inf], [np.inf]]))
 
 
 @pytest.fixture(scope="module")
@@ -215,3 +215,33 @@ def test_crps_of_a_normal_forecast_has_its_closed_form():
     np.testing.assert_allclose(crps(ensemble, truth), exact, atol=0.04)
     small = np.random.default_rng(1).normal(1.0, 2.0, size=(4000, 5, 3))
     np.testing.assert_allclose(np.mean([crps(few, truth) for few in small], axis=0), exact, atol=0.08)
+
+
+def test_bounds_are_kept_and_reflect():
+    """A walk between two walls ends up anywhere between them, and never beyond."""
+    rng = np.random.default_rng(0)
+    x = np.abs(np.mod(np.cumsum(0.1 * rng.standard_normal(400)) + 1, 4) - 2) / 2  # reflected at 0 and 1
+    settings = {"learn": None, "transition": "euler", "progress": False}
+    free, held = (SDE(**settings, bounds=bounds).fit(x, dt=0.01) for bounds in (None, (0, 1)))
+    loose, kept = (sde.forecast(200, paths=200, random_state=0).x[:, -1, 0] for sde in (free, held))
+    assert loose.min() < 0.0 < 1.0 < loose.max()
+    assert 0.0 <= kept.min() < 0.1
+    assert 0.9 < kept.max() <= 1.0
+    np.testing.assert_array_equal(free.drift(x[:5]), held.drift(x[:5]))
+    half = SDE(**settings, bounds=(0, np.inf)).fit(x, dt=0.01).forecast(200, paths=200, random_state=0).x
+    assert half.min() >= 0.0
+    assert half.max() > 1.0
+
+
+@pytest.mark.parametrize("bounds", [(1, 0), (0, 0.5), 3, [(0, 1), (0, 1)], (np.nan, 1), "0,1"])
+def test_bounds_that_cannot_be_are_refused(bounds):
+    x = np.random.default_rng(0).uniform(size=50)
+    with pytest.raises((ValueError, TypeError)):
+        SDE(learn=None, bounds=bounds).fit(x, dt=0.01)
+
+
+def test_no_path_starts_outside_of_the_bounds():
+    x = np.random.default_rng(0).uniform(size=50)
+    sde = SDE(learn=None, transition="euler", bounds=(0, 1), progress=False).fit(x, dt=0.01)
+    with pytest.raises(ValueError, match="outside of the model's bounds"):
+        sde.simulate(2.0, 5)

@@ -75,6 +75,7 @@ class Model:
     stiffness: Stiffness | None  # where the law was chosen by it
     methods: Methods
     seconds: float
+    bounds: Floats | None = None  # (d, 2), which the state cannot leave
     answers: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # of `asked_once`
 
     @property
@@ -135,6 +136,7 @@ class Model:
             trajectory=replace(trajectory, x=units.points(trajectory.x), t=trajectory.t / units.time),
             transitions=units.standardised(self.transitions),
             units=own,
+            bounds=None if self.bounds is None else units.points(self.bounds.T).T,
         )
 
     # drift and diffusion
@@ -231,7 +233,7 @@ class Model:
         return drift * scale / time, diffusion * scale[:, None] / np.sqrt(time)
 
 
-def model_of(trajectory: Trajectory, fit: Fit, methods: Methods, seconds: float) -> Model:
+def model_of(trajectory: Trajectory, fit: Fit, methods: Methods, seconds: float, bounds: Floats | None = None) -> Model:
     """What a fit to a trajectory came to."""
     completed, volume = fit.completed, fit.transitions.total * float(np.sum(np.log(fit.units.scale)))
     return Model(
@@ -247,6 +249,7 @@ def model_of(trajectory: Trajectory, fit: Fit, methods: Methods, seconds: float)
         stiffness=fit.stiffness,
         methods=methods,
         seconds=seconds,
+        bounds=bounds,
     )
 
 

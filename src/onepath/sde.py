@@ -9,7 +9,7 @@ import numpy as np
 
 from onepath.after.consequences import Consequences, consequences
 from onepath.after.forecast import Paths, forecast, simulate
-from onepath.data.trajectory import Trajectory, read_trajectory
+from onepath.data.trajectory import Trajectory, read_bounds, read_trajectory
 from onepath.data.transitions import Transitions, Units
 from onepath.estimator import Estimator
 from onepath.graph.graph import Graph
@@ -72,6 +72,9 @@ class SDE(Estimator):
         cells.
     cells : int or None
         Number of cells that transitions are merged into; None is 256 in one dimension, up to 1024 in two, 2048 above.
+    bounds : pair of floats, one pair for each dimension, or None
+        Values that the state cannot leave, such as (0, 1) for a share or (0, inf); simulations and forecasts are
+        reflected there.
     progress : bool
         Whether learning that takes longer than a second says how far it is, on the standard error stream.
     random_state : int, numpy Generator or None
@@ -114,6 +117,7 @@ class SDE(Estimator):
         smoothing: float = 0.0,
         tolerance: float = 1e-5,
         cells: int | None = None,
+        bounds: Any = None,
         progress: bool = True,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
@@ -132,6 +136,7 @@ class SDE(Estimator):
         self.smoothing = smoothing
         self.tolerance = tolerance
         self.cells = cells
+        self.bounds = bounds
         self.progress = progress
         self.random_state = random_state
 
@@ -178,10 +183,11 @@ class SDE(Estimator):
         begun, watch = time.perf_counter(), Progress(self.progress)
         options = read_options(self.get_params(), watch)
         trajectory = read_trajectory(x, t=t, dt=dt, unit=unit, gap=gap)
+        bounds = read_bounds(self.bounds, trajectory)
         with watch:
             found = fit(trajectory, options)
         methods = Methods(self.solver, self.learn, options.observation.name)
-        self._take(model_of(trajectory, found, methods, time.perf_counter() - begun))
+        self._take(model_of(trajectory, found, methods, time.perf_counter() - begun, bounds))
         for text in cautions(found):
             caution(text)
         return self

@@ -23,7 +23,7 @@ from onepath.numerics.precision import in_double
 Moves = Callable[[Array], tuple[Array, Array]]
 """Points (n, d) to means and covariances of the next increment."""
 
-Box = tuple[Any, Any]  # centre (d,) and reach (d,): how far from it a path may go
+Box = tuple[Any, Any, Any]  # centre (d,), reach (d,) how far from it a path may go, and walls (2, d) that reflect it
 
 EXPLODED = 100.0
 """A path this many times the data's range away from it is stopped."""
@@ -83,7 +83,7 @@ def walk(
 
     After a step that took a path out of the box, it is NaN. Rows beyond `count` mean nothing.
     """
-    centre, reach = box
+    centre, reach, (low, high) = box
 
     def far(u: Array) -> Array:
         return jnp.any(~(jnp.abs(u - centre) <= reach), axis=1)
@@ -92,6 +92,8 @@ def walk(
         u, gone, positions = state
         mean, covariance = law(u)
         moved = u + mean + jnp.einsum("nij,nj->ni", jax.vmap(small_cholesky)(covariance), normals[k])
+        moved = jnp.where(moved < low, 2.0 * low - moved, moved)
+        moved = jnp.clip(jnp.where(moved > high, 2.0 * high - moved, moved), low, high)
         moved = jnp.where(gone[:, None], u, moved)
         return moved, gone | far(moved), positions.at[k].set(jnp.where(gone[:, None], jnp.nan, moved))
 
@@ -131,7 +133,8 @@ def _simulated(
     normals = rng.standard_normal((paths, steps, d))
     chosen = rng.choice(members, size=paths, p=np.asarray(posterior.mass)) if uncertain else np.zeros(paths, int)
     low, high = _range(model)
-    box = ((low + high) / 2 - units.location) / units.scale, (EXPLODED + 0.5) * (high - low) / units.scale
+    walls = np.tile([[-np.inf], [np.inf]], d) if model.bounds is None else units.points(model.bounds.T)
+    box = ((low + high) / 2 - units.location) / units.scale, (EXPLODED + 0.5) * (high - low) / units.scale, walls
     u, exploded = np.empty((paths, steps + 1, d)), np.zeros(paths, bool)
     u[:, 0] = units.points(starts)
     for s in np.unique(chosen):
@@ -146,6 +149,7 @@ def _simulated(
             block, gone = _walk_far(posterior, s, weights, dt, u[padded, 0], normals[padded], box)
             u[rows, 1:], exploded[rows] = block[: len(rows)], gone[: len(rows)]
     x = units.location + units.scale * u
+    x = x if model.bounds is None else np.clip(x, *model.bounds.T)
     x[:, 0] = starts
     return x, exploded
 
@@ -204,6 +208,8 @@ def _checked(model: Model, x0: Any, steps: int, dt: float | None, paths: int) ->
     values = float(paths) * (steps + 1) * d
     few = "ask for fewer steps or paths"
     check_memory(f"{paths} paths of {steps} steps in {d} dimensions", PER_VALUE * values, few)
+    if model.bounds is not None and not np.all((starts >= model.bounds[:, 0]) & (starts <= model.bounds[:, 1])):
+        raise ValueError("x0 is outside of the model's bounds, which no path can leave: start within them.")
     if not np.all(np.isfinite(starts)):
         raise ValueError("x0 must be finite; some of it is NaN or infinite.")
     return float(model.units.time if dt is None else dt), np.array(np.broadcast_to(starts, (paths, d)))

@@ -41,6 +41,10 @@ TransitionOption = Annotated[str | None, typer.Option("--transition", help="Law 
 SolverOption = Annotated[str, typer.Option("--solver", help="fisher, newton or gradient.")]
 LearnOption = Annotated[str, typer.Option("--learn", help="evidence, crossval, bayesopt or none.")]
 CellsOption = Annotated[int | None, typer.Option("--cells", help="Cells that many points are merged into.")]
+BoundsOption = Annotated[
+    list[str] | None,
+    typer.Option("--bounds", help="Values that the state cannot leave: 0,1 or 0,inf; once for each dimension."),
+]
 SeedOption = Annotated[int, typer.Option("--seed", help="Of what is drawn at random.")]
 ModelOption = Annotated[
     Path | None, typer.Option("--model", help="Write the fitted model here, such as model.onepath.")
@@ -68,6 +72,7 @@ def fit(
     solver: SolverOption = "fisher",
     learn: LearnOption = "evidence",
     cells: CellsOption = None,
+    bounds: BoundsOption = None,
     seed: SeedOption = 0,
     model: ModelOption = None,
     report: ReportOption = None,
@@ -95,6 +100,7 @@ def fit(
             "link": link,
             "solver": solver,
             "cells": cells,
+            "bounds": _bounds(bounds),
             "random_state": seed,
             "learn": None if learn.lower() == "none" else learn,
             "progress": not json,
@@ -121,6 +127,14 @@ def fit(
             raise typer.Exit(FAILED)
         if strict and not sde.diagnose().fits:
             raise typer.Exit(REFUTED)
+
+
+def _bounds(given: list[str] | None) -> list[tuple[float, ...]] | None:
+    """Pairs of numbers, from text such as 0,1."""
+    try:
+        return [tuple(float(part) for part in text.split(",")) for text in given] if given else None
+    except ValueError:
+        raise ValueError(f"--bounds {' '.join(given or [])} cannot be used: give two numbers, such as 0,1") from None
 
 
 def _tell(sde: "SDE") -> None:

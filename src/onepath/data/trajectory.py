@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onepath.data.clocks import in_unit, median_length, read_clock, split_times
-from onepath.data.reading import REAL, is_from_pandas, printable, read_numbers, read_scalar
+from onepath.data.reading import REAL, is_from_pandas, printable, read_array, read_numbers, read_scalar
 from onepath.data.soundness import check_sound
 from onepath.numerics.caution import caution
 
@@ -91,6 +91,22 @@ def read_trajectory(
     for array in (values, time, record, step):
         array.flags.writeable = False
     return Trajectory(values, time, record, step, gaps, int(np.sum(~observed)), names, unit)
+
+
+def read_bounds(bounds: Any, trajectory: Trajectory) -> np.ndarray | None:
+    """Bounds (d, 2) that the state cannot leave, from a pair or one for each dimension, which the data must keep."""
+    if bounds is None:
+        return None
+    ends, d = np.asarray(read_array(bounds, "bounds"), float), trajectory.dimension
+    ends = ends[None] if ends.shape == (2,) and d == 1 else ends
+    if ends.shape != (d, 2) or np.any(np.isnan(ends)) or not np.all(ends[:, 0] < ends[:, 1]):
+        wanted = "(low, high)" if d == 1 else f"{d} pairs (low, high), one for each dimension"
+        raise ValueError(f"bounds={bounds!r} cannot be used: give {wanted}, with -inf or inf where there is none")
+    for name, column, (low, high) in zip(trajectory.names, trajectory.x.T, ends, strict=True):
+        outside = int(np.sum((column < low) | (column > high)))
+        if outside:
+            raise ValueError(f"{name} is outside of its bounds {low:g} to {high:g} in {outside} rows: give wider ones")
+    return ends
 
 
 def _split(x: Any) -> tuple[list[Any], bool]:
