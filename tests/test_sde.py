@@ -306,3 +306,24 @@ def test_importing_changes_and_prints_nothing():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_spread_of_correlated_noise_is_that_of_each_coordinate():
+    """Of dX = L dW, the standard deviation of dX_2 is |L_2|, not the corner of L, which is small here."""
+    lower = np.array([[1.0, 0.0], [36.0, 2.5]])
+    x = np.cumsum(0.1 * np.random.default_rng(0).standard_normal((1000, 2)) @ lower.T, axis=0)
+    constant = {"drift": kernels.Constant(1e-6), "diffusion": kernels.Constant(1e4)}
+    model = SDE(**constant, noise="full", learn=None, transition="euler").fit(x, dt=0.01).model_
+    mean, low, high = model.spread(x[:3])
+    np.testing.assert_allclose(mean[0], np.sqrt(np.square(lower).sum(axis=1)), rtol=0.08)
+    assert np.all((low < mean) & (mean < high))
+    np.testing.assert_allclose(model.constant_part, 0.0)
+
+
+def test_the_spread_has_the_noise_that_does_not_grow_with_the_step():
+    """λ of a third of an increment: what is shown is all that moves the state in a step."""
+    x = np.cumsum(np.random.default_rng(0).standard_normal(500))
+    constant = {"drift": kernels.Constant(1e-6), "diffusion": kernels.Constant(1.0)}
+    model = SDE(**constant, learn=None, transition="euler", noise_variance=0.33).fit(x, dt=0.5).model_
+    assert model.spread(x[:3, None]).mean == pytest.approx(np.std(np.diff(x)) / np.sqrt(0.5), rel=0.05)
+    assert np.all(model.diffusion(x[:3, None])[..., 0] < 0.95 * model.spread(x[:3, None]).mean)

@@ -8,6 +8,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 import jax
 import numpy as np
 
+from onepath.data.statistics import mean_square
 from onepath.data.trajectory import Trajectory, read_trajectory
 from onepath.data.transitions import Transitions, Units, transitions_of
 from onepath.gp.parameters import Parameter, learnable, pack, parameters_of
@@ -26,6 +27,12 @@ from onepath.numerics.precision import in_double
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+SPREAD_DRAWS = 400
+"""Draws of correlated noise for its spread."""
+
+SMALL_SHARE = 0.03
+"""Of an increment's mean square: as much of λ is left out of what is shown as noise."""
 
 QUADRATURE = 12
 """Nodes of the average over a diffusion's posterior."""
@@ -166,6 +173,26 @@ class Model:
         """Drift and diffusion with their bands."""
         drift = Curve(self.drift(points), *self.drift_band(points, level))
         return Curves(points, drift, Curve(self.diffusion(points), *self.diffusion_band(points, level)))
+
+    def spread(self, points: Floats, level: float = 0.9) -> Curve:
+        """Standard deviation of each dX_i, per root of time (n, d): √((σσᵀ)_ii + λ_i/Δt), λ where it is not small.
+
+        That is σ_ii under diagonal noise. λ does not grow with the length of a step, but is in every one.
+        """
+        if self.graph.structure == "full":
+            drawn = np.sqrt(np.sum(np.square(self.functions(points, SPREAD_DRAWS, 0)[1]), axis=-1))
+            ends = (0.5 - level / 2, 0.5 + level / 2)
+            found = Curve(drawn.mean(axis=0), *np.quantile(drawn, ends, axis=0))
+        else:
+            sides = (self.diffusion(points), *self.diffusion_band(points, level))
+            found = Curve(*(np.diagonal(side, axis1=-2, axis2=-1) for side in sides))
+        return Curve(*(np.sqrt(np.square(part) + self.constant_part) for part in found))
+
+    @property
+    def constant_part(self) -> Floats:
+        """λ/Δt for each dimension at the median step, where it is more than a few per cent of what increments are."""
+        share = self.noise / mean_square(self.transitions)
+        return np.where(share > SMALL_SHARE, self.noise / float(np.median(self.transitions.dt)), 0.0)
 
     @in_double
     def functions(self, points: Floats, draws: int, random_state: Seed = None) -> tuple[Floats, Floats]:
