@@ -285,9 +285,12 @@ def test_fractions_of_a_step(tmp_path, monkeypatch):
     from onepath.sde import SDE
 
     steps = []
-    monkeypatch.setattr(
-        SDE, "fit", lambda *_, dt, **__: steps.append(dt) or (_ for _ in ()).throw(ValueError("enough"))
-    )
+
+    def seen(*_, dt, **__):
+        steps.append(dt)
+        raise ValueError("enough is known")
+
+    monkeypatch.setattr(SDE, "fit", seen)
     table(x=WALK).to_csv(tmp_path / "x.csv", index=False)
     for text in ("1/252", "0.25", "1e-3"):
         run("fit", tmp_path / "x.csv", "--dt", text)
@@ -305,3 +308,6 @@ def test_marks_that_nobody_named_are_noted(tmp_path):
     pd.DataFrame({"t": np.arange(200), "x": x}).to_csv(tmp_path / "x.csv", index=False)
     done = run("fit", tmp_path / "x.csv", "--learn", "none", "--json")
     assert any("--na -999" in note for note in json.loads(done.stdout)["data"]["notes"])
+    cured = json.loads(run("fit", tmp_path / "x.csv", "--na", "-999", "--learn", "none", "--json").stdout)
+    assert cured["missing"] == 3
+    assert not any("far from all" in note for note in cured["data"]["notes"])
