@@ -147,7 +147,10 @@ def test_time_zone_is_utc_so_a_change_of_clocks_is_no_short_day():
 @pytest.mark.parametrize(
     ("freq", "unit", "step"),
     [
-        ("250ms", "second", 0.25),
+        ("3ns", "nanosecond", 3),
+        ("20us", "microsecond", 20),
+        ("250ms", "millisecond", 250),
+        ("1500ms", "second", 1.5),
         ("15s", "second", 15),
         ("90min", "hour", 1.5),
         ("58min", "hour", 58 / 60),  # within 5% of an hour
@@ -169,12 +172,48 @@ def test_calendar_months_and_years():
     np.testing.assert_allclose(read_trajectory(months, unit="day").t[:3], [0, 31, 59])
     years = read_trajectory(WALK, t=np.arange("2000", "2030", dtype="M8[Y]"))
     assert years.unit == "year"
-    np.testing.assert_allclose(years.t[:3], [0, 366 / 365.25, 731 / 365.25])
+    np.testing.assert_array_equal(years.t, np.arange(N))
+
+
+@pytest.mark.parametrize(
+    ("dates", "months"),
+    [
+        (pd.date_range("1968-11-01", periods=N, freq="MS"), 1),
+        (pd.date_range("1968-11-01", periods=N, freq="ME"), 1),
+        (pd.date_range("1968-11-01", periods=N, freq="MS") + pd.Timedelta("14D 09:30:00"), 1),
+        (pd.date_range("2001-01-30", periods=N, freq="MS") + pd.Timedelta("29D"), None),  # 30 January, then 2 March
+        ([pd.Timestamp("2001-01-30") + pd.DateOffset(months=i) for i in range(N)], 1),  # 28 February between
+        (pd.date_range("2001-01-01", periods=N, freq="MS", tz="Europe/Berlin"), 1),
+        (pd.date_range("2001-01-01", periods=N, freq="MS", tz="America/New_York"), 1),
+        (pd.date_range("2001-01-01", periods=N, freq="QE"), 3),
+        (pd.date_range("1900-01-01", periods=N, freq="YE"), 12),
+        (pd.date_range("2001-01-01", periods=N, freq="30D"), None),
+        (pd.date_range("2001-01-01", periods=N, freq="h"), None),
+    ],
+)
+def test_dates_on_the_same_day_of_each_month_are_whole_months_apart(dates, months):
+    series = pd.Series(WALK, index=pd.DatetimeIndex(dates))
+    spans = [np.diff(read_trajectory(series, unit=unit).t) for unit in ("month", "year", "day")]
+    if months is None:
+        np.testing.assert_allclose(spans[0], spans[2] * 12 / 365.25, rtol=1e-12)
+    else:
+        np.testing.assert_array_equal(spans[0], months)
+        np.testing.assert_allclose(spans[1], months / 12, rtol=1e-12)
+        assert np.ptp(spans[2]) > 0.5
+
+
+def test_records_of_months_share_one_calendar():
+    first, second = (pd.date_range(start, periods=N, freq="MS") for start in ("2001-01-01", "2010-03-01"))
+    read = read_trajectory([WALK, WALK], t=[first, second])
+    np.testing.assert_array_equal(read.t, np.r_[np.arange(N), 110 + np.arange(N)])
 
 
 @pytest.mark.parametrize(
     ("given_unit", "unit", "per_day"),
     [
+        ("ns", "nanosecond", 86400e9),
+        ("µs", "microsecond", 86400e6),
+        ("msec", "millisecond", 86400e3),
         ("s", "second", 86400),
         ("minutes", "minute", 1440),
         ("min", "minute", 1440),
@@ -249,6 +288,34 @@ def test_gaps_are_counted_in_one_warning():
     assert read_trajectory(x, t=t, gap=np.inf).transitions == 27
 
 
+def test_plain_lists_that_are_long_are_trajectories():
+    runs = [WALK.tolist(), WALK[:12].tolist()]
+    assert same(read_trajectory(runs, dt=0.5), read_trajectory([WALK, WALK[:12]], dt=0.5))
+    assert same(read_trajectory(PLANE.T.tolist(), dt=0.5), read_trajectory(list(PLANE.T), dt=0.5))
+    pairs = [PLANE.tolist(), PLANE[:15].tolist()]
+    assert same(read_trajectory(pairs, dt=0.5), read_trajectory([PLANE, PLANE[:15]], dt=0.5))
+    times = [list(range(N)), list(range(12))]
+    assert same(read_trajectory(runs, t=times), read_trajectory([WALK, WALK[:12]], dt=1.0))
+    assert read_trajectory(PLANE.tolist(), dt=0.5).dimension == 2
+
+
+@pytest.mark.parametrize("mark", [999.0, -999.0, -9999.0, 1e36, 99.99, 123456.0])
+def test_numbers_that_seem_to_stand_for_missing_values_are_said(mark):
+    with pytest.warns(
+        UserWarning, match=rf"x has {mark:.9g} \(3 times\), far .*--na {mark:.9g} to the".replace("+", r"\+")
+    ):
+        read = read_trajectory(changed(WALK, [4, 5, 20], mark), dt=1.0)
+    assert read.missing == 0
+    read_trajectory(changed(WALK, [4, 20], mark), dt=1.0)  # twice is no habit
+
+
+def test_two_marks_are_both_said_and_large_values_are_no_marks():
+    with pytest.warns(UserWarning, match=r"1e\+36 \(3 times\) and 999 \(4 times\)"):
+        read_trajectory(changed(changed(WALK, [4, 5, 20], 1e36), [7, 8, 21, 22], 999.0), dt=1.0)
+    read_trajectory(np.r_[WALK, 3 * WALK.max(), 3 * WALK.max(), 3 * WALK.max(), 0.0], dt=1.0)
+    read_trajectory(np.where(np.arange(N) % 3 == 0, 999.0, 0.0), dt=1.0)  # two states, not a mark and a constant
+
+
 # Refusals
 
 REFUSED_VALUES = {
@@ -265,6 +332,7 @@ REFUSED_VALUES = {
     "empty record": ([WALK, WALK[:0]], ValueError, r"x\[1\] is empty"),
     "zero columns": (np.ones((N, 0)), ValueError, r"x is empty, of shape \(30, 0\).*pass rows and columns"),
     "transposed": (PLANE.T, ValueError, r"30 columns but 2 rows.*transposed, pass x\.T"),
+    "short lists": (PLANE[:10].T.tolist(), ValueError, r"transposed.*np\.transpose\(x\).*\[:, :, None\]"),
     "dimensions": ([PLANE, WALK], ValueError, r"x\[0\] has 2 columns but x\[1\] has 1: pass the same dimensions"),
     "column order": ([pd.DataFrame(PLANE, columns=list(c)) for c in ("ab", "ba")], ValueError, "rename or reorder"),
     "complex": (WALK + 1j, TypeError, r"x holds complex numbers.*z\.real, z\.imag"),
@@ -282,6 +350,11 @@ REFUSED_VALUES = {
     "short": (WALK[:10], ValueError, "9 transitions .*0 touch a missing row, 0 are.*at least 10, 10 per dimension"),
     "short for a plane": (PLANE[:20], ValueError, "19 transitions .*too few.*at least 20, 10 per dimension"),
     "short for missing rows": (changed(WALK[:12], 5, np.nan), ValueError, "9 transitions .*2 touch a missing row"),
+    "every second missing": (
+        changed(WALK, range(1, N, 2), np.nan),
+        ValueError,
+        "0 transitions .*drop the missing rows, so that the step, and dt, is twice as long",
+    ),
     "all missing": (np.full(N, np.nan), ValueError, "0 transitions .*29 touch a missing row"),
     "single rows": ([WALK[:1, None]] * 30, ValueError, "0 transitions"),
 }
@@ -300,6 +373,15 @@ REFUSED_TIMES = {
     "two axes": (WALK, DAYS.to_frame(), ValueError, r"t has shape \(30, 1\)"),
     "unsorted": (WALK, changed(np.arange(N), 8, 3), ValueError, r"t has 1 times that are unsorted.*row 8 \(3.0\)"),
     "repeated": (WALK, changed(np.arange(N), 8, 7), ValueError, r"1 times that are repeated.*row 8 \(7.0\): keep one"),
+    "rounded": (WALK, np.round(0.05 * np.arange(N), 1), ValueError, r"repeated.*times are rounded.*Pass dt=0\.05 "),
+    "rounded far from zero": (WALK, np.round(1e6 + 0.3 * np.arange(N)), ValueError, r"are rounded.*Pass dt=0\.3 "),
+    "rounded dates": (
+        WALK,
+        pd.date_range("2024-01-01", periods=N, freq="400ms").floor("s"),
+        ValueError,
+        r"are rounded.*Pass dt=0\.4, unit='second' ",
+    ),
+    "each time twice": (WALK, np.arange(N) // 2, ValueError, "repeated.*keep one row per time"),
     "NaN": (WALK, changed(np.arange(30.0), 6, np.nan), ValueError, r"missing or infinite, first in row 6 \(nan\)"),
     "infinite": (WALK, changed(np.arange(30.0), -1, np.inf), ValueError, r"row 29 \(inf\): drop those rows or mend"),
     "NaT": (WALK, changed(DAYS, 5, "NaT"), ValueError, r"missing or infinite, first in row 5 \(NaT\)"),

@@ -176,7 +176,8 @@ class SDE(Estimator):
         t, dt : times of the rows, or the step between them
             Exactly one of them; pandas objects indexed by time need neither.
         unit : str, optional
-            The time unit that rates are reported in; with dates, one of second, minute, hour, day, week, month, year.
+            The time unit that rates are reported in; with dates, one from nanosecond, microsecond, millisecond and
+            second up to minute, hour, day, week, month and year.
         gap : float
             Steps longer than this many median steps are recording gaps, not transitions.
         """

@@ -25,8 +25,37 @@ ValuesOption = Annotated[
     list[str] | None, typer.Option("--value", help="Column of the state; once for each dimension.")
 ]
 GroupOption = Annotated[str | None, typer.Option("--group", help="Column that names the trajectory a row belongs to.")]
-StepOption = Annotated[float | None, typer.Option("--dt", help="Step between rows, where no column tells the time.")]
+
+
+def step_of(text: str) -> float:
+    """A number, or a fraction of two."""
+    try:
+        above, slash, below = text.partition("/")
+        return float(above) / float(below if slash else 1)
+    except (ValueError, ZeroDivisionError):
+        raise typer.BadParameter(
+            f"{text!r} is neither a number nor a fraction: write 0.004 or 1/252, in the unit of time"
+        ) from None
+
+
+StepOption = Annotated[
+    float | None,
+    typer.Option(
+        "--dt",
+        parser=step_of,
+        metavar="NUMBER",
+        help="Step between rows, where no column tells the time: 0.1 or 1/252.",
+    ),
+]
 UnitOption = Annotated[str | None, typer.Option("--unit", help="Time unit that rates are per: day, month, year ...")]
+TimeUnitOption = Annotated[
+    str | None,
+    typer.Option("--time-unit", help="What numbers of the time column, or --dt, are counted in: ms, hour ..."),
+]
+WideOption = Annotated[bool, typer.Option("--wide", help="Each column of values is a trajectory of its own.")]
+MissingOption = Annotated[
+    list[str] | None, typer.Option("--na", help="How missing values are written, such as n.d. or -999; repeatable.")
+]
 GapOption = Annotated[float, typer.Option("--gap", help="Steps longer than this many median steps are recording gaps.")]
 EncodingOption = Annotated[
     str | None, typer.Option("--encoding", help="Of a text file, if not UTF-8: latin-1, utf-16 ...")
@@ -62,6 +91,9 @@ def fit(
     group: GroupOption = None,
     dt: StepOption = None,
     unit: UnitOption = None,
+    time_unit: TimeUnitOption = None,
+    wide: WideOption = False,
+    na: MissingOption = None,
     gap: GapOption = 10.0,
     encoding: EncodingOption = None,
     drift: DriftOption = None,
@@ -90,8 +122,10 @@ def fit(
         from onepath.io.tables import read_table
 
         check_places((model, report), read=[data], force=force)
-        table = read_table(data, encoding)
-        seen = choose_columns(table.frame, Chosen(time, tuple(value or ()), group, dt, unit))
+        table = read_table(data, encoding, tuple(na or ()))
+        missing = (*(na or ()), *table.missing)
+        chosen = Chosen(time, tuple(value or ()), group, dt, unit, time_unit, wide, missing)
+        seen = choose_columns(table.frame, chosen)
         notes = [*table.notes, *seen.notes]
         if not json:
             note(f"{data}: {'; '.join(notes)}")

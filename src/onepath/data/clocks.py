@@ -4,12 +4,18 @@ from typing import Any
 
 import numpy as np
 
+from onepath.data.calendar import calendar_months
 from onepath.data.reading import KINDS, REAL, is_from_pandas, read_array, read_numbers, read_scalar
+from onepath.data.rounded import rounded_step
+from onepath.data.time_units import NANOSECONDS, UNITS
 
-YEAR = 365.25 * 86400
-SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800, "month": YEAR / 12, "year": YEAR}
-SHORT_UNITS = {"s": "second", "min": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}
-UNITS = {name: name for name in SECONDS} | {name + "s": name for name in SECONDS} | SHORT_UNITS
+SECOND = np.timedelta64(1, "s")
+TICKS = {
+    "nanosecond": np.timedelta64(1, "ns"),
+    "microsecond": np.timedelta64(1, "us"),
+    "millisecond": np.timedelta64(1, "ms"),
+}
+"""Units below the second, in which stamps are whole numbers."""
 
 
 def split_times(t: Any, count: int, several: bool) -> list[Any]:
@@ -78,25 +84,38 @@ def _check_increasing(times: np.ndarray, what: str) -> None:
     ]
     for wrong, fault, cure in faults:
         if wrong.any():
+            if wrong is step_none and (step := rounded_step(times)) is not None:
+                cure = f"the times are rounded, of rows that are evenly spaced. Pass {step.argument} instead of t"
             row = wrong.argmax()
             raise ValueError(f"{what} has {wrong.sum()} times that {fault}, first in row {row} ({times[row]}): {cure}")
 
 
 def in_unit(clocks: list[np.ndarray], unit: str | None) -> tuple[list[np.ndarray], str | None]:
-    """Times as numbers: plain numbers as they are, dates in `unit` since the first row of the first trajectory."""
+    """Times as numbers: plain numbers as they are, dates in `unit` since the first row of the first trajectory.
+
+    Dates on the same day of each month are counted in calendar months where the unit is a month or a year.
+    """
     kinds = {KINDS.get(clock.dtype.kind, "numbers") for clock in clocks}
     if len(kinds) > 1:
         raise TypeError(f"times are both {' and '.join(sorted(kinds))}, which share no clock: pass one kind for all")
     if kinds == {"numbers"}:
         return clocks, unit
     if unit is not None and unit.lower() not in UNITS:
-        raise ValueError(f"unit {unit!r} is none that dates can be counted in: pass one of {', '.join(SECONDS)}")
-    seconds = [(clock - clocks[0][0]) / np.timedelta64(1, "s") for clock in clocks]
-    if unit is None:  # the longest unit within the usual step, with 5% to spare for uneven months and years
-        usual = 1.05 * median_length(np.concatenate([np.diff(since) for since in seconds]))
-        unit = max((name for name in SECONDS if SECONDS[name] <= usual), key=SECONDS.__getitem__, default="second")
-    name = UNITS[unit.lower()]
-    return [since / SECONDS[name] for since in seconds], name
+        raise ValueError(f"unit {unit!r} is none that dates can be counted in: pass one of {', '.join(NANOSECONDS)}")
+    since = [clock - clocks[0][0] for clock in clocks]
+    name = UNITS[unit.lower()] if unit is not None else natural_unit(np.concatenate([np.diff(part) for part in since]))
+    if kinds == {"dates"} and name in ("month", "year") and (months := calendar_months(clocks)) is not None:
+        return [part / (12 if name == "year" else 1) for part in months], name
+    if name in TICKS:
+        return [part / TICKS[name] for part in since], name
+    return [part / SECOND / (NANOSECONDS[name] / NANOSECONDS["second"]) for part in since], name
+
+
+def natural_unit(steps: np.ndarray) -> str:
+    """The longest unit within the usual step, with 5% to spare for uneven months and years."""
+    usual = 1.05 * NANOSECONDS["second"] * median_length(steps / SECOND)
+    within = [name for name, length in NANOSECONDS.items() if length <= usual]
+    return max(within, key=NANOSECONDS.__getitem__, default="nanosecond" if steps.size else "second")
 
 
 def median_length(lengths: np.ndarray) -> float:

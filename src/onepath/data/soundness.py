@@ -33,7 +33,7 @@ def _check_enough(x: Floats, step: Integers, names: tuple[str, ...], left_out: s
     if len(step) < least:
         raise ValueError(
             f"x has {len(step)} transitions (of the other steps, {left_out}), too few to tell drift from noise: pass "
-            f"at least {least}, {LEAST_TRANSITIONS} per dimension"
+            f"at least {least}, {LEAST_TRANSITIONS} per dimension{_without_holes(x, least)}"
         )
     constant = [name for name, column in zip(names, x.T, strict=True) if not _moves(column, step)]
     if constant:
@@ -44,6 +44,15 @@ def _check_enough(x: Floats, step: Integers, names: tuple[str, ...], left_out: s
             f"{', '.join(last)} stays where it is until the last step, so that one transition is all there is to learn "
             "from: leave it out, or observe longer"
         )
+
+
+def _without_holes(x: Floats, least: int) -> str:
+    """The cure where a missing row follows each that was observed, and would leave enough if it were not there."""
+    rows = np.flatnonzero(~np.isnan(x).any(axis=1))
+    if len(rows) <= least or (apart := int(np.median(np.diff(rows)))) < 2:
+        return ""
+    longer = "twice" if apart == 2 else f"{apart} times"
+    return f". One row of {apart} is observed: drop the missing rows, so that the step, and dt, is {longer} as long"
 
 
 def _moves(column: Floats, step: Integers) -> bool:

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onepath.data.clocks import in_unit, median_length, read_clock, split_times
+from onepath.data.marks import check_marks
 from onepath.data.reading import REAL, is_from_pandas, printable, read_array, read_numbers, read_scalar
-from onepath.data.soundness import check_sound
+from onepath.data.soundness import LEAST_TRANSITIONS, check_sound
 from onepath.numerics.caution import caution
 
 ACCEPTED = "pass an array of shape (n,) or (n, d), a list of numbers, a pandas Series or DataFrame, or a list of arrays"
@@ -83,6 +84,7 @@ def read_trajectory(
 
     left_out = f"{np.sum(within & ~whole)} touch a missing row, {gaps} are recording gaps"
     check_sound(values, time, step, names, left_out)
+    check_marks(values, names)
     if gaps:
         caution(
             f"{gaps} of {whole.sum()} steps are longer than {gap:g} times the median step ({median:.4g}) and were left "
@@ -117,7 +119,7 @@ def _split(x: Any) -> tuple[list[Any], bool]:
         raise TypeError(f"x is of type {type(x).__name__}, which is no array: {ACCEPTED}")
     is_array = [hasattr(item, "__array__") and np.ndim(item) > 0 for item in x]
     if not any(is_array):
-        return [x], False
+        return (list(x), True) if _lists_runs(x) else ([x], False)
     if not all(is_array):
         odd = is_array.index(False)
         raise TypeError(f"x mixes arrays with others, x[{odd}] being of type {type(x[odd]).__name__}: {ACCEPTED}")
@@ -128,6 +130,12 @@ def _split(x: Any) -> tuple[list[Any], bool]:
             "one trajectory, and arrays of shape (n, 1) if each is a trajectory"
         )
     return list(x), True
+
+
+def _lists_runs(x: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether plain lists are trajectories: each is longer than any state could be of so few rows, and long enough."""
+    longest = max(len(x), LEAST_TRANSITIONS)
+    return len(x) > 0 and all(isinstance(item, list | tuple) and len(item) > longest for item in x)
 
 
 def _check_options(t: Any, dt: Any, unit: Any, gap: Any) -> None:
@@ -175,7 +183,10 @@ def _common_names(tables: list[Table]) -> tuple[str, ...]:
         if (other := table.values.shape[1]) != d:
             raise ValueError(f"x[0] has {d} columns but {table.what} has {other}: pass the same dimensions in each")
     if d > 1 and d >= n:
-        raise ValueError(f"x has {d} columns but {n} rows, and rows are times: it is probably transposed, pass x.T")
+        raise ValueError(
+            f"x has {d} columns but {n} rows, and rows are times: it is probably transposed, pass x.T (of a list, "
+            "np.transpose(x)). If each row is a trajectory of its own, pass list(np.asarray(x)[:, :, None])"
+        )
     given = list(dict.fromkeys(table.names for table in tables if table.names is not None))
     if d > 1 and len(given) > 1:
         raise ValueError(f"columns are named {given[0]} here but {given[1]} there: rename or reorder them to agree")

@@ -1,5 +1,7 @@
 """What is wrong with a file."""
 
+from collections.abc import Iterable
+
 
 class BadTable(ValueError):
     """A table that cannot be used, with the reason and what to do."""
@@ -19,3 +21,9 @@ class Kept(FileExistsError):
 
 class Unwritten(OSError):
     """A file that could not be written: the disk is full, or gone."""
+
+
+def listed(names: Iterable[object]) -> str:
+    """Names in a sentence, the first dozen of them."""
+    shown = [repr(str(name)) for name in names]
+    return ", ".join(shown[:12]) + (f" and {len(shown) - 12} more" if len(shown) > 12 else "")

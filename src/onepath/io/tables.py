@@ -30,10 +30,11 @@ class Table(NamedTuple):
 
     frame: "pd.DataFrame"
     notes: list[str]
+    missing: tuple[str, ...] = ()  # how the file itself says that missing values are written
 
 
-def read_table(path: str | Path, encoding: str | None = None) -> Table:
-    """The table in a file, by its content more than by its name."""
+def read_table(path: str | Path, encoding: str | None = None, missing: tuple[str, ...] = ()) -> Table:
+    """The table in a file, by its content more than by its name; `missing` are further spellings of missing values."""
     path = Path(path)
     content = _bytes_of(path)
     if content.startswith(b"PAR1"):
@@ -46,7 +47,7 @@ def read_table(path: str | Path, encoding: str | None = None) -> Table:
         raise BadTable(f"{path} is compressed: unpack it first")
     if path.suffix.lower() in (".parquet", ".pq", ".npy", ".npz"):
         raise BadTable(f"{path} is called {path.suffix}, but its content is not of that kind: it may be cut short")
-    return Table(*read_text(path, content, encoding))
+    return Table(*read_text(path, content, encoding, missing))
 
 
 def _bytes_of(path: Path) -> bytes:

@@ -4,45 +4,59 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from onepath.io.errors import BadTable
+from onepath.io.fields import (
+    COMMA_NUMBER,
+    LOOKED_AT,
+    MISSING,
+    NUMBER,
+    SEPARATORS,
+    even_separator,
+    is_header,
+    number_names,
+    rows_of,
+    widths_of,
+)
+from onepath.io.prose import Below, below_prose, marks_in, prose_lines
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_COLUMNS = 10_000
-LOOKED_AT = 200
-"""Lines that decide about the separator; all of them are then checked."""
-
-SEPARATORS = {"\t": "tab", ";": "semicolon", ",": "comma", " ": "blanks"}
-MISSING = ("", ".", "-", "NA", "N/A", "#N/A", "NaN", "nan", "NAN", "null", "NULL", "None", "none", "missing")
-NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*|\s*[+-]?(nan|inf|infinity)\s*", re.IGNORECASE)
 OPENING_QUOTE = re.compile(r'(^|[,;\t])\s*"')
-COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 
 
-def read_text(path: Path, content: bytes, encoding: str | None) -> tuple["pd.DataFrame", list[str]]:
-    """The table in a text, and what was decided to read it."""
+def read_text(
+    path: Path, content: bytes, encoding: str | None, missing: tuple[str, ...] = ()
+) -> tuple["pd.DataFrame", list[str], tuple[str, ...]]:
+    """The table in a text, what was decided to read it, and how the text says that missing values are written."""
     text, notes = _decoded(path, content, encoding)
     for number, line in enumerate(islice(io.StringIO(text), LOOKED_AT), 1):
         columns = max(map(line.count, SEPARATORS)) + 1
         if columns > MOST_COLUMNS:
             raise BadTable(f"{path} has {columns} columns in line {number}, and rows are times: is it transposed?")
-    skipped = _comment_lines(text)
+    comments = skipped = _comment_lines(text)
     body = text[_offset(text, skipped) :]
     _check_quotes(path, body, skipped)
-    separator = _separator(path, body, skipped)
-    first = next(_rows(body, separator))
-    named = _is_header(first)
-    names = _names(path, first) if named else [f"column{i + 1}" for i in range(len(first))]
+    separator = shown = _separator(path, body)
+    if separator is None:
+        prose, body, separator, shown = _below_prose(path, body, skipped)
+        notes += [f"lines {skipped + 1} to {skipped + prose} skipped, being prose"] if prose else []
+        skipped += prose
+    marks = marks_in(text[: _offset(text, skipped)])
+    if marks:
+        notes.append(f"by the lines above the table, {' and '.join(marks)} stand for missing values")
+    first = next(rows_of(body, separator))
+    named = is_header(first, missing)
+    names = _names(path, first) if named else number_names(islice(rows_of(body, separator), LOOKED_AT))
     _check_lines(path, body, separator, len(first), skipped, named)
     decimal = "," if separator != "," and _decimal_comma(body, separator, named) else "."
-    notes.append(_said(separator, len(names), named, skipped, decimal))
-    return _frame(path, body, separator, names, named, decimal), notes
+    notes.append(_said(shown or separator, len(names), named, comments, decimal))
+    return _frame(path, body, separator, names, named, decimal, missing), notes, marks
 
 
 def _said(separator: str, columns: int, named: bool, skipped: int, decimal: str) -> str:
@@ -91,13 +105,6 @@ def _offset(text: str, lines: int) -> int:
     return place
 
 
-def _rows(body: str, separator: str) -> Iterator[list[str]]:
-    """Rows that are not blank."""
-    if separator == " ":
-        return (line.split() for line in io.StringIO(body) if line.strip())
-    return (row for row in csv.reader(io.StringIO(body), delimiter=separator) if any(field.strip() for field in row))
-
-
 def _check_quotes(path: Path, body: str, skipped: int) -> None:
     """A quotation mark that opens a field and is never closed would swallow all rows after it."""
     if body.count('"') % 2 == 0:
@@ -107,38 +114,42 @@ def _check_quotes(path: Path, body: str, skipped: int) -> None:
             raise BadTable(f"{path}: line {number} has a quotation mark that is not closed. Close it, or take it out")
 
 
-def _separator(path: Path, body: str, skipped: int) -> str:
-    """The one that splits the first lines into equally many fields; one column where none splits anything."""
+def _separator(path: Path, body: str) -> str | None:
+    """The one that splits the first lines into equally many fields, a comma for one column; None where none does."""
     if not body.strip():
         raise BadTable(f"{path} has comments only, and no table")
-    widths: dict[str, Counter[int]] = {}
-    for mark in SEPARATORS:
-        try:
-            widths[mark] = Counter(len(row) for row in islice(_rows(body, mark), LOOKED_AT))
-        except csv.Error as error:
-            raise BadTable(f"{path} cannot be split into fields: {error}") from error
-    even = [mark for mark, count in widths.items() if len(count) == 1 and next(iter(count)) > 1]
-    if even:
-        return even[0]
-    if all(set(count) == {1} for mark, count in widths.items() if mark != " "):
-        return ","
-    common = {mark: count.most_common(1)[0] for mark, count in widths.items()}
-    best = max((mark for mark in common if mark != " "), key=lambda mark: (common[mark][0] > 1, common[mark][1]))
-    width = common[best][0]
-    line = next(i for i, row in enumerate(_rows(body, best), 1) if len(row) != width) + skipped
+    try:
+        widths = widths_of(body)
+    except csv.Error as error:
+        raise BadTable(f"{path} cannot be split into fields: {error}") from error
+    if len(widths) < len(SEPARATORS):
+        raise BadTable(f"{path} has separators and nothing between them: is it the right file?")
+    one = all(set(count) == {1} for mark, count in widths.items() if mark != " ") and _usual(widths[" "]) == 1
+    return even_separator(body) or ("," if one else None)
+
+
+def _usual(count: Counter[int]) -> int:
+    return count.most_common(1)[0][0]
+
+
+def _below_prose(path: Path, body: str, skipped: int) -> Below:
+    """The lines of prose above a table, and the table; refused where there is none to be found."""
+    if (found := below_prose(body)) is not None:
+        return found
+    widths = widths_of(body)
+    best = max(widths, key=lambda mark: (_usual(widths[mark]) > 1, mark != " ", max(widths[mark].values())))
+    width = _usual(widths[best])
+    odd = [i for i, row in enumerate(rows_of(body, best), 1) if len(row) != width]
+    prose = prose_lines(body)
+    hint = (
+        f". Lines {skipped + 1} to {skipped + prose} read like prose: put # before each of them, or take them out"
+        if prose
+        else ""
+    )
     raise BadTable(
         f"{path} mixes separators or has uneven rows: most lines have {width} fields separated by {SEPARATORS[best]}, "
-        f"line {line} has not. Save it with one separator throughout"
+        f"line {(odd or [1])[0] + skipped} has not. Save it with one separator throughout{hint}"
     )
-
-
-def _is_header(first: list[str]) -> bool:
-    """Names, unless every field is a number, a date or missing."""
-    return any(
-        field.strip() not in MISSING and not NUMBER.fullmatch(field) and not COMMA_NUMBER.fullmatch(field)
-        and not re.match(r"\s*\d", field)
-        for field in first
-    )  # fmt: skip
 
 
 def _names(path: Path, first: list[str]) -> list[str]:
@@ -152,7 +163,7 @@ def _names(path: Path, first: list[str]) -> list[str]:
 def _check_lines(path: Path, body: str, separator: str, width: int, skipped: int, named: bool) -> None:
     """Every row must have as many fields as the first: a row that is short would silently become missing values."""
     count = 0
-    for count, row in enumerate(_rows(body, separator), 1):
+    for count, row in enumerate(rows_of(body, separator), 1):
         if len(row) != width:
             raise BadTable(
                 f"{path}: line {count + skipped} has {len(row)} fields and the first line has {width}, separated by "
@@ -166,12 +177,14 @@ def _check_lines(path: Path, body: str, separator: str, width: int, skipped: int
 
 def _decimal_comma(body: str, separator: str, named: bool) -> bool:
     """Whether numbers are written 1,5: some are, and none is written 1.5."""
-    sample = list(islice(_rows(body, separator), int(named), LOOKED_AT))
+    sample = list(islice(rows_of(body, separator), int(named), LOOKED_AT))
     fields = [field for row in sample for field in row]
     return any(map(COMMA_NUMBER.fullmatch, fields)) and not any("." in f and NUMBER.fullmatch(f) for f in fields)
 
 
-def _frame(path: Path, body: str, separator: str, names: list[str], named: bool, decimal: str) -> "pd.DataFrame":
+def _frame(
+    path: Path, body: str, separator: str, names: list[str], named: bool, decimal: str, missing: tuple[str, ...]
+) -> "pd.DataFrame":
     import pandas as pd
 
     try:
@@ -183,7 +196,7 @@ def _frame(path: Path, body: str, separator: str, names: list[str], named: bool,
             index_col=False,
             skiprows=int(named),
             decimal=decimal,
-            na_values=list(MISSING),
+            na_values=[*MISSING, *(mark for mark in missing if not NUMBER.fullmatch(mark))],
             keep_default_na=False,
             skipinitialspace=True,
             low_memory=False,
