@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -45,14 +44,8 @@ LIGHT = AtUnitStep(
 )
 
 
-with warnings.catch_warnings():
-    # the contract is kept without the base class, which is what these checks are for
-    warnings.filterwarnings("ignore", "Estimator AtUnitStep does not inherit")
-    checks = parametrize_with_checks([LIGHT], expected_failed_checks=lambda _: EXCEPTIONS)
-
-
 @pytest.mark.slow
-@checks
+@parametrize_with_checks([LIGHT], expected_failed_checks=lambda _: EXCEPTIONS)
 def test_scikit_learn_checks(estimator, check, monkeypatch):
     """The checks' data are shorter than ten transitions a dimension, which the door refuses."""
     monkeypatch.setattr("onepath.data.soundness.LEAST_TRANSITIONS", 1)
