@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tinygp import kernels
 
+from onepath.numerics import compiled as program_module
 from onepath.numerics.cache import CACHE_VARIABLE
 from onepath.numerics.compiled import PROGRAMS, Foreign, compiled, described
 from onepath.numerics.spectrum import Waves
@@ -54,6 +55,28 @@ def test_a_second_process_compiles_nothing_and_a_damaged_file_is_no_harm(tmp_pat
     third, after_damage, *_ = run(tmp_path / "kept")
     assert any("_complete" in name for name in third)
     assert after_damage == answers
+
+
+def test_a_program_depends_on_what_its_module_imports_and_on_nothing_else(monkeypatch):
+    plain = program_module._source
+
+    def digest(changed):
+        program_module.sources.cache_clear()
+        monkeypatch.setattr(program_module, "_source", lambda name: plain(name) + b" " * (name == changed))
+        return program_module.sources("onepath.inference.posterior.evaluate")
+
+    before = digest(None)
+    changed = {
+        name: digest(f"onepath.{name}") != before
+        for name in ("numerics.linalg", "graph.laws.linearised", "gp.kernels", "after.forecast", "io.text", "sde")
+    }
+    monkeypatch.undo()
+    program_module.sources.cache_clear()
+    assert [name for name, does in changed.items() if does] == [
+        "numerics.linalg",
+        "graph.laws.linearised",
+        "gp.kernels",
+    ]
 
 
 def test_a_kept_program_that_refuses_its_first_call_is_compiled_anew(folder, monkeypatch):
