@@ -56,14 +56,16 @@ class Estimate:
     notes: dict[str, Any] = field(default_factory=dict)
 
 
+UNSAID = ("progress", "observation", "bounds")
+"""Options whose defaults leave what comes out as it was before there were any."""
+
+
 def settings_of(method: str) -> dict[str, Any]:
     """All settings of a method but its kernel, its length scale and λ, which come from the data: its fingerprint."""
     if method == BENCHMARK:
         return {"regression": "scikit-learn", "white_noise": 0.1}
     if method == DEFAULT:
-        # no observation model: readings are the state itself, which goes without saying
-        own = {name: value for name, value in SDE().get_params().items() if (name, value) != ("observation", None)}
-        return {name: value for name, value in own.items() if name != "progress"}
+        return {name: value for name, value in SDE().get_params().items() if name not in UNSAID}
     return PAPER_MODE | PAPER_SEARCH[method]
 
 
