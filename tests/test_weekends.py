@@ -1,6 +1,7 @@
 """Weekends and dates: which days count is what the data do, a year is a year, and dates come back."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,9 +12,11 @@ from typer.testing import CliRunner
 import onepath
 from onepath import SDE
 from onepath.cli import app
-from onepath.data.calendar import WEEKDAYS
+from onepath.data.calendar import WEEKDAYS, Business
+from onepath.data.clocks import Clock
 from onepath.data.trajectory import read_trajectory
 from onepath.data.transitions import transitions_of
+from onepath.data.weekends import Weekends
 from onepath.show.sentences import weekends
 
 YEARS, VOLATILITY = 8, 0.2
@@ -208,6 +211,13 @@ def test_the_choice_is_said_and_kept(market, tmp_path):
     expected = market.score(new.to_numpy(), dt=1 / market.trajectory_.clock.business.year)
     assert again.score(new) == pytest.approx(expected, rel=1e-9)
     assert again.score(new, calendar="all") != pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("clock", [Clock("no date"), Clock("2012-01-02", None, Weekends(Business("0000000")))])
+def test_a_clock_that_is_none_is_refused(market, clock, tmp_path):
+    wrong = replace(market.model_, trajectory=replace(market.trajectory_, clock=clock))
+    with pytest.raises(ValueError, match="damaged or forged"):
+        onepath.load(SDE.from_model(wrong, {}).save(tmp_path / "wrong.onepath"))
 
 
 def test_weekends_that_count_are_said():
