@@ -100,7 +100,7 @@ def simulate(
             raise ValueError(f"--start was given {len(start)} times, and the state has {d} dimensions")
         readings = sde.model_.trajectory.x
         begin = readings[~np.isnan(readings).any(axis=1)][-1] if start is None else np.asarray(start)
-        values = float(paths) * (steps + 1) * (d + 2)
+        values = float(paths) * (steps + 1) * (d + 3)  # beside path, date and time
         check_memory(f"a table of {values:.3g} numbers", PER_CELL * values, "ask for fewer --steps or --paths")
         step = float(np.median(sde.model_.transitions.dt)) if dt is None else dt
         drawn = sde.simulate(begin, steps=steps, dt=step, paths=paths, random_state=seed)
