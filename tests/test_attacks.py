@@ -311,7 +311,7 @@ def test_a_header_is_no_formula(tmp_path):
     sde = SDE(learn=None, transition="euler", progress=False).fit(frame)
     sde.save(tmp_path / "m.onepath")
     said = run("simulate", tmp_path / "m.onepath", "--steps", 3)
-    assert said.stdout.splitlines()[0] == "path,t,'=1+1"
+    assert said.stdout.splitlines()[0] == "path,date,t,'=1+1"
 
 
 def test_a_zip_of_another_kind(tmp_path):

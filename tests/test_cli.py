@@ -134,7 +134,7 @@ def test_models_that_are_none(tmp_path):
         assert reason in re.sub(r"\s+", " ", result.stderr)
 
 
-@pytest.mark.parametrize("command", ["fit", "simulate", "forecast", "report", "info", "demo"])
+@pytest.mark.parametrize("command", ["fit", "simulate", "forecast", "curves", "report", "info", "demo"])
 def test_every_command_helps_with_an_example(command):
     result = run(command, "--help")
     assert result.exit_code == 0
@@ -182,8 +182,8 @@ class Headings(HTMLParser):
 
 
 def test_demo_needs_no_file(tmp_path, monkeypatch):
-    def quickly(seen, gap, *_, **__):
-        return SDE(learn=None, progress=False).fit(**seen.arguments, gap=gap)
+    def quickly(seen, *_):
+        return SDE(learn=None, progress=False).fit(**seen.arguments)
 
     monkeypatch.setattr(DEMO, "learned", quickly)
     monkeypatch.setattr(DEMO, "STEPS", 500)

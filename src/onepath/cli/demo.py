@@ -43,7 +43,7 @@ def _double_well(place: Path, force: bool) -> None:
     say(f"1. A simulated double well, {process.equation}, {STEPS} steps of {process.dt}")
     path = process.simulate(STEPS, random_state=1)[0]
     seen = Readings(path, None, process.dt, None, [f"simulated, {STEPS} steps of {process.dt}"])
-    sde = learned(seen, 10.0, {}, {}, seen.notes)
+    sde = learned(seen, {}, {}, seen.notes)
     say(sde.summary())
     about = about_data(seen, "simulated by onepath", seen.notes)._replace(true_equation=process.equation)
     for path in keep(sde, about, None, place, force, title="A double well, learned from one path", truth=process):
@@ -60,7 +60,7 @@ def _treasury_bill(place: Path, model: Path, force: bool) -> None:
     table = read_table(source)
     seen = choose_columns(table.frame, Chosen(unit="year"))
     notes = [*table.notes, *seen.notes]
-    sde = learned(seen, 10.0, {}, {}, notes)
+    sde = learned(seen, {}, {}, notes)
     say(sde.summary())
     about = about_data(seen, "US three-month Treasury bill rate, percent, Federal Reserve Board H.15", notes)
     for path in keep(sde, about, model, place, force, title="The US three-month Treasury bill rate, 1955 to 1999"):

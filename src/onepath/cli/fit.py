@@ -57,6 +57,13 @@ MissingOption = Annotated[
     list[str] | None, typer.Option("--na", help="How missing values are written, such as n.d. or -999; repeatable.")
 ]
 GapOption = Annotated[float, typer.Option("--gap", help="Steps longer than this many median steps are recording gaps.")]
+CalendarOption = Annotated[
+    str,
+    typer.Option(
+        "--calendar",
+        help="Days of daily dates that count: all, business, or auto, by what the data do.",
+    ),
+]
 EncodingOption = Annotated[
     str | None, typer.Option("--encoding", help="Of a text file, if not UTF-8: latin-1, utf-16 ...")
 ]
@@ -95,6 +102,7 @@ def fit(
     wide: WideOption = False,
     na: MissingOption = None,
     gap: GapOption = 10.0,
+    calendar: CalendarOption = "auto",
     encoding: EncodingOption = None,
     drift: DriftOption = None,
     diffusion: DiffusionOption = None,
@@ -140,7 +148,8 @@ def fit(
             "progress": not json,
             "transition": transition or "auto",
         }
-        sde = learned(seen, gap, settings, {"drift": drift, "diffusion": diffusion}, notes, quiet=json)
+        times, kernels = {"gap": gap, "calendar": calendar}, {"drift": drift, "diffusion": diffusion}
+        sde = learned(seen, settings, kernels, notes, times, quiet=json)
         about = about_data(seen, printable(str(data)), notes)
         if not json:
             _tell(sde)
@@ -156,7 +165,8 @@ def fit(
                 raise
             trouble = {"error": str(error), "kind": "failed"}
         if json:
-            as_json(facts_of(sde.model_) | {"data": facts_about(about), "written": written} | trouble)
+            facts = facts_of(sde.model_) | {"curves": sde.curves().to_dict("list")}
+            as_json(facts | {"data": facts_about(about), "written": written} | trouble)
         if trouble:
             raise typer.Exit(FAILED)
         if strict and not sde.diagnose().fits:
@@ -181,14 +191,17 @@ def _tell(sde: "SDE") -> None:
 
 def learned(
     seen: "Readings",
-    gap: float,
     settings: dict[str, Any],
     kernels: dict[str, str | None],
     notes: list[str],
+    times: dict[str, Any] | None = None,
     quiet: bool = False,
 ) -> "SDE":
-    """Fit, with what the door warns of among the notes."""
+    """Fit, with what the door warns of, and which days count, among the notes."""
     from onepath.sde import SDE
+    from onepath.show.sentences import weekends
+
+    arguments = seen.arguments | (times or {})
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -197,10 +210,11 @@ def learned(
             from onepath.data.trajectory import read_trajectory
             from onepath.data.transitions import transitions_of
 
-            transitions = transitions_of(read_trajectory(**seen.arguments, gap=gap))
+            transitions = transitions_of(read_trajectory(**arguments))
             settings = settings | {role: kernel_by_name(text, role, transitions) for role, text in kernels.items()}
-        sde = SDE(**settings).fit(**seen.arguments, gap=gap)
-    for text in dict.fromkeys(str(warning.message) for warning in caught if warning.category is UserWarning):
+        sde = SDE(**settings).fit(**arguments)
+    said = [str(warning.message) for warning in caught if warning.category is UserWarning]
+    for text in dict.fromkeys([*said, *filter(None, [weekends(sde.model_)])]):
         notes.append(text)
         if not quiet:
             note(f"note: {text}")
@@ -259,7 +273,7 @@ def facts_of(model: "Model") -> dict[str, Any]:
     """A fit for machines: numbers in the data's units, with bands."""
     from onepath.after.diagnose import diagnose
     from onepath.show.numbers import curves
-    from onepath.show.sentences import polynomials
+    from onepath.show.sentences import polynomials, weekends
 
     found = diagnose(model)
     observed, (points, drift, diffusion) = model.trajectory, curves(model)
@@ -268,6 +282,8 @@ def facts_of(model: "Model") -> dict[str, Any]:
     return {
         "names": observed.names,
         "unit": observed.unit,
+        "calendar": "business" if observed.clock.business else "all",
+        "weekends": weekends(model),
         "rows": len(observed.t),
         "transitions": observed.transitions,
         "missing": observed.missing,

@@ -21,9 +21,10 @@ from onepath.show.plots.style import (
     noise_label,
     plain,
     rate_label,
-    time_label,
+    time_axis,
 )
 from onepath.show.sentences import per_time
+from onepath.show.tables import line_through
 
 POINTS, DRAWS = 200, 400
 """Of a curve, and functions drawn from the posterior for a band; as in the summary, so that code compiles once."""
@@ -34,15 +35,6 @@ MOST_DRAWN = 2000
 BINS = 40
 BASEMENT = 0.16
 """Share of an axes' height that the data's density takes."""
-
-
-def line_through(model: Model, index: int = 0) -> Floats:
-    """Points (n, d) along one coordinate over the data's range, the others at their median."""
-    x = model.transitions.x
-    points = np.tile(np.median(x, axis=0), (POINTS, 1))
-    low, high = (x[:, index].min(), x[:, index].max()) if x.shape[1] == 1 else np.quantile(x[:, index], [0.005, 0.995])
-    points[:, index] = np.linspace(low, high, POINTS)
-    return points
 
 
 def _panels(figure: Any, count: int, share: bool = False) -> list[Axes]:
@@ -64,15 +56,21 @@ def trajectory(model: Model, figure: Any) -> None:
     """What was observed; gaps stay empty."""
     observed = model.trajectory
     for i, axes in enumerate(panels := _panels(figure, observed.dimension, share=True)):
-        t, x = _with_breaks(observed.t, observed.x[:, i], observed.step)
+        t, x = _with_breaks(_when(model, observed.t), observed.x[:, i], observed.step)
         shown = _thinned(x)
         axes.plot(t[shown], x[shown], color=FIT if i == 0 else SECOND if i == 1 else INK, lw=0.8)
         axes.set_ylabel(plain(observed.names[i]))
-    panels[-1].set_xlabel(time_label(model))
+    time_axis(panels[-1], model)
     panels[0].set_title("Trajectory")
 
 
-def _with_breaks(t: Floats, x: Floats, step: Integers) -> tuple[Floats, Floats]:
+def _when(model: Model, t: Floats) -> Any:
+    """Times as dates, where the data have them."""
+    dates = model.trajectory.dates(t)
+    return t if dates is None else dates
+
+
+def _with_breaks(t: Any, x: Floats, step: Integers) -> tuple[Any, Floats]:
     """A missing value after every row that no transition leaves."""
     broken = np.setdiff1d(np.arange(len(t) - 1), step) + 1
     return np.insert(t, broken, t[broken]), np.insert(x, broken, np.nan)
@@ -106,7 +104,7 @@ def _others(model: Model, index: int) -> str:
 @asked_once
 def _along(model: Model, index: int) -> Curves:
     """Drift and diffusion along one coordinate, for both of their figures."""
-    return model.curves(line_through(model, index))
+    return model.curves(line_through(model, index, POINTS))
 
 
 def drift(model: Model, figure: Any, truth: Truth | None) -> None:
@@ -140,7 +138,7 @@ def diffusion(model: Model, figure: Any, truth: Truth | None) -> None:
 @asked_once
 def _drawn(model: Model) -> tuple[Floats, Floats]:
     """Drifts and diffusions (draws, n) along the line, for the figures that need whole functions (one dimension)."""
-    drifts, diffusions = model.functions(line_through(model), DRAWS, random_state=0)
+    drifts, diffusions = model.functions(line_through(model, 0, POINTS), DRAWS, random_state=0)
     return drifts[:, :, 0], diffusions[:, :, 0, 0]
 
 
@@ -165,7 +163,7 @@ def potential(model: Model, figure: Any, truth: Truth | None) -> None:
 
 def density(model: Model, figure: Any, truth: Truth | None) -> None:
     """The stationary density of what was learned, against the histogram of the data (one dimension)."""
-    points, axes = line_through(model), figure.subplots()
+    points, axes = line_through(model, 0, POINTS), figure.subplots()
     x = points[:, 0]
     axes.hist(model.transitions.x[:, 0], BINS, density=True, color=MUTED, alpha=0.35, label="data")
     drawn = consequences.stationary_density(x, *_drawn(model))
@@ -190,13 +188,14 @@ def forecast(model: Model, figure: Any) -> None:
     fan, observed = fan_of(model), model.trajectory
     levels = np.asarray(fan.quantiles(QUANTILES))
     last = slice(max(0, len(observed.t) - 2 * len(fan.t)), None)
+    before, ahead = _when(model, observed.t[last]), _when(model, fan.t)
     for i, axes in enumerate(panels := _panels(figure, observed.dimension, share=True)):
-        axes.plot(observed.t[last], observed.x[last, i], color=MUTED, lw=0.9, label="data")
+        axes.plot(before, observed.x[last, i], color=MUTED, lw=0.9, label="data")
         low, lower, middle, upper, high = levels[:, :, i]
-        axes.fill_between(fan.t, low, high, color=SECOND, alpha=0.18, lw=0, label="90 %")
-        axes.fill_between(fan.t, lower, upper, color=SECOND, alpha=0.28, lw=0, label="50 %")
-        axes.plot(fan.t, middle, color=SECOND, label="median")
+        axes.fill_between(ahead, low, high, color=SECOND, alpha=0.18, lw=0, label="90 %")
+        axes.fill_between(ahead, lower, upper, color=SECOND, alpha=0.28, lw=0, label="50 %")
+        axes.plot(ahead, middle, color=SECOND, label="median")
         axes.set_ylabel(plain(observed.names[i]))
-    panels[-1].set_xlabel(time_label(model))
+    time_axis(panels[-1], model)
     panels[0].set_title("Forecast")
     panels[0].legend(ncols=4, loc="upper left")

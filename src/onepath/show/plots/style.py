@@ -3,6 +3,7 @@
 from typing import Any, Protocol
 
 from matplotlib.axes import Axes
+from matplotlib.dates import ConciseDateFormatter
 
 from onepath.model import Model
 from onepath.numerics.arrays import Floats
@@ -74,9 +75,13 @@ def noise_label(model: Model, index: int) -> str:
     return f"diffusion of {name}, {per_time(model, root=True)}"
 
 
-def time_label(model: Model) -> str:
-    unit = model.trajectory.unit
-    return f"time, {unit}s" if unit else "time"
+def time_axis(axes: Axes, model: Model) -> None:
+    """Dates where the data have them, else times with their unit."""
+    trajectory = model.trajectory
+    if trajectory.clock.origin is not None:
+        axes.xaxis.set_major_formatter(ConciseDateFormatter(axes.xaxis.get_major_locator()))
+    else:
+        axes.set_xlabel(f"time, {trajectory.unit}s" if trajectory.unit else "time")
 
 
 def no_lower_than_zero(axes: Axes) -> None:

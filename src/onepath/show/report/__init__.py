@@ -5,6 +5,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from onepath.after.diagnose import CheckResult, Diagnosis, diagnose
+from onepath.data.calendar import written
 from onepath.io.atomic import check_free, write_atomically
 from onepath.model import Model
 from onepath.show.about import About
@@ -138,6 +139,8 @@ def _forecast(model: Model, draw: Numbered) -> list[tuple[str, str, str]]:
     fan = fan_of(model)
     last = fan.quantiles([0.05, 0.5, 0.95])[:, -1]
     ahead = f"{fan.t[-1] - fan.t[0]:.4g} {model.trajectory.times}"
+    if fan.dates is not None:
+        ahead += f", on {written(fan.dates)[-1]}"
     said = "; ".join(
         f"{name} {middle:.4g}, between {low:.4g} and {high:.4g} with 90 % probability"
         for name, low, middle, high in zip(model.names, *last, strict=True)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onepath.after.consequences import Band, consequences
+from onepath.data.calendar import written
 from onepath.model import Model
 from onepath.show import numbers, sentences
 from onepath.show.about import About
@@ -35,8 +36,11 @@ def data_facts(model: Model, about: About) -> Rows:
     observed = model.trajectory
     records = int(observed.record.max()) + 1
     span = f"{observed.t[-1] - observed.t[0]:.6g} {observed.times}" if records == 1 else f"{records} trajectories"
-    if about.first:
+    if (dates := observed.dates(observed.t[[0, -1]])) is not None and records == 1:
+        span = f"{' to '.join(written(dates))}, {span}"
+    elif about.first:
         span = f"{about.first} to {about.last}, {span}"
+    weekends = sentences.weekends(model)
     rows = [("Source", about.source)] if about.source else []
     rows += [
         ("State", f"{', '.join(observed.names)} ({observed.dimension} dimension{'s' * (observed.dimension > 1)})"),
@@ -47,11 +51,12 @@ def data_facts(model: Model, about: About) -> Rows:
         ("Missing rows", f"{observed.missing}; no transition bridges one" if observed.missing else "none"),
         ("Recording gaps", f"{observed.gaps}, left out" if observed.gaps else "none"),
     ]
+    rows += [("Weekends", weekends)] if weekends else []
     if model.methods.observation != "exact":
         rows.append(("Observation", f"{model.methods.observation}; transitions count {model.transitions.total:.6g}"))
     for name, column in zip(model.names, model.transitions.x.T, strict=True):
         rows.append((f"Range of {name}", f"{column.min():.4g} to {column.max():.4g}, mean {column.mean():.4g}"))
-    rows += [("Read as", note) for note in about.notes]
+    rows += [("Read as", note) for note in about.notes if note != weekends]
     return Rows((), rows)
 
 
