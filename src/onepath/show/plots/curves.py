@@ -17,6 +17,8 @@ from onepath.show.plots.style import (
     MUTED,
     SECOND,
     Truth,
+    columns_in,
+    legend_above,
     no_lower_than_zero,
     noise_label,
     plain,
@@ -46,7 +48,7 @@ def line_through(model: Model, index: int = 0) -> Floats:
 
 
 def _panels(figure: Any, count: int, share: bool = False) -> list[Axes]:
-    columns = 1 if share else min(count, 2)
+    columns = 1 if share else min(count, columns_in(figure))
     axes = figure.subplots(-(-count // columns), columns, squeeze=False, sharex=share)
     for unused in axes.ravel()[count:]:
         unused.set_axis_off()
@@ -65,7 +67,7 @@ def trajectory(model: Model, figure: Any) -> None:
     observed = model.trajectory
     for i, axes in enumerate(panels := _panels(figure, observed.dimension, share=True)):
         t, x = _with_breaks(observed.t, observed.x[:, i], observed.step)
-        shown = _thinned(x)
+        shown = thinned(x)
         axes.plot(t[shown], x[shown], color=FIT if i == 0 else SECOND if i == 1 else INK, lw=0.8)
         axes.set_ylabel(plain(observed.names[i]))
     panels[-1].set_xlabel(time_label(model))
@@ -78,11 +80,11 @@ def _with_breaks(t: Floats, x: Floats, step: Integers) -> tuple[Floats, Floats]:
     return np.insert(t, broken, t[broken]), np.insert(x, broken, np.nan)
 
 
-def _thinned(x: Floats) -> Integers:
+def thinned(x: Floats, most: int = MOST_DRAWN) -> Integers:
     """Indices of the points to draw: all, or the lowest and highest of each interval, and every break."""
-    if len(x) <= MOST_DRAWN:
+    if len(x) <= most:
         return np.arange(len(x))
-    width = -(-2 * len(x) // MOST_DRAWN)
+    width = -(-2 * len(x) // most)
     padded = np.pad(x, (0, -len(x) % width), constant_values=np.nan).reshape(-1, width)
     start = width * np.arange(len(padded))
     lowest = start + np.where(np.isnan(padded), np.inf, padded).argmin(axis=1)
@@ -120,7 +122,7 @@ def drift(model: Model, figure: Any, truth: Truth | None) -> None:
         _density_under(axes, model.transitions.x[:, i])
         axes.set(xlabel=_others(model, i), ylabel=rate_label(model, i), xlim=points[[0, -1], i])
     panels[0].set_title("Drift")
-    panels[0].legend(ncols=2)
+    legend_above(panels[columns_in(figure) - 1] if len(panels) > 1 else panels[0])
 
 
 def diffusion(model: Model, figure: Any, truth: Truth | None) -> None:
@@ -134,7 +136,7 @@ def diffusion(model: Model, figure: Any, truth: Truth | None) -> None:
         _density_under(axes, model.transitions.x[:, i])
         axes.set(xlabel=_others(model, i), ylabel=noise_label(model, i), xlim=points[[0, -1], i])
     panels[0].set_title("Diffusion")
-    panels[0].legend(ncols=2)
+    legend_above(panels[columns_in(figure) - 1] if len(panels) > 1 else panels[0])
 
 
 @asked_once
@@ -159,8 +161,8 @@ def potential(model: Model, figure: Any, truth: Truth | None) -> None:
         _truth(axes, x, well(truth.drift(points)[:, 0]))
     name = plain(model.names[0])
     label = f"potential, {name}² {per_time(model)}"
-    axes.set(xlabel=name, ylabel=label, xlim=x[[0, -1]], title="Potential U = -∫ f dx")
-    axes.legend()
+    axes.set(xlabel=name, ylabel=label, xlim=x[[0, -1]], title="Potential")
+    legend_above(axes)
 
 
 def density(model: Model, figure: Any, truth: Truth | None) -> None:
@@ -175,7 +177,7 @@ def density(model: Model, figure: Any, truth: Truth | None) -> None:
         _truth(axes, x, consequences.stationary_density(x, truth.drift(points)[:, 0], sigma))
     name = plain(model.names[0])
     axes.set(xlabel=name, ylabel=f"density, per unit of {name}", xlim=x[[0, -1]], title="Stationary density")
-    axes.legend()
+    legend_above(axes)
 
 
 @asked_once
@@ -199,4 +201,4 @@ def forecast(model: Model, figure: Any) -> None:
         axes.set_ylabel(plain(observed.names[i]))
     panels[-1].set_xlabel(time_label(model))
     panels[0].set_title("Forecast")
-    panels[0].legend(ncols=4, loc="upper left")
+    legend_above(panels[0])
