@@ -21,7 +21,7 @@ from onepath.compare.processes import PROCESSES
 from onepath.data.transitions import transitions_of
 from onepath.show.about import About
 from onepath.show.plots import FIGURES, draw, figures_of
-from onepath.show.plots.curves import fan_of, thinned
+from onepath.show.plots.curves import fan_of
 from onepath.show.report import report_page
 from onepath.show.report.typeset import banded, typeset
 from onepath.show.sentences import caution
@@ -223,7 +223,7 @@ def test_the_figure_of_the_diagnosis_shows_what_numpy_finds(line, plane):
         np.testing.assert_allclose([s[1, 1] for s in heights[0]], found.correlations[:, 0])
 
 
-def test_long_and_broken_records_are_diagnosed_in_few_dots(line):
+def test_long_and_broken_records_are_diagnosed_in_few_dots(line, monkeypatch):
     observed = line.model_.trajectory
     step = np.delete(observed.step, [100, 200])
     record = (np.arange(len(observed.t)) > 200).astype(np.int32)
@@ -233,11 +233,15 @@ def test_long_and_broken_records_are_diagnosed_in_few_dots(line):
     draw(model, "diagnosis", figure)
     dots = figure.axes[0].lines[0].get_xydata()
     assert figure.axes[0].get_xlabel() == "transition"
-    assert len(dots) == len(step)
-    x = np.random.default_rng(0).standard_normal(100_000)
-    shown = thinned(x, 500)
-    assert len(shown) <= 502
-    assert {int(x.argmin()), int(x.argmax())} <= set(shown.tolist())
+    z = picture_of(model).z[:, 0]
+    assert len(z) == len(step)
+    assert np.abs(dots[:, 1]).max() == np.abs(z).max()
+    monkeypatch.setattr("onepath.show.plots.residuals.MOST_DOTS", 100)
+    draw(model, "diagnosis", figure := Figure())
+    few = figure.axes[0].lines[0].get_xydata()[:, 1]
+    assert 100 <= len(few) <= 150
+    assert np.abs(few).max() == np.abs(z).max()
+    assert np.mean(np.abs(few) < 0.5) > 0.1  # the middle is not left empty
 
 
 @pytest.mark.parametrize(("stretch", "equal"), [(1.0, True), (100.0, False)])

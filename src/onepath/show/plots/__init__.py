@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import matplotlib
 
 from onepath.model import Model
-from onepath.show.plots import curves, fields
-from onepath.show.plots.diagnosis import diagnosis
+from onepath.show.plots import curves, fields, residuals
 from onepath.show.plots.style import STYLE, Truth
 
 
@@ -28,7 +27,7 @@ FIGURES = {
     "ellipses": Drawing(fields.ellipses),
     "maps": Drawing(fields.maps),
     "forecast": Drawing(curves.forecast),
-    "diagnosis": Drawing(diagnosis),
+    "diagnosis": Drawing(residuals.diagnosis),
 }
 
 BY_DIMENSION = {1: ("potential", "density"), 2: ("field", "ellipses", "maps")}

@@ -67,7 +67,7 @@ def trajectory(model: Model, figure: Any) -> None:
     observed = model.trajectory
     for i, axes in enumerate(panels := _panels(figure, observed.dimension, share=True)):
         t, x = _with_breaks(observed.t, observed.x[:, i], observed.step)
-        shown = thinned(x)
+        shown = _thinned(x)
         axes.plot(t[shown], x[shown], color=FIT if i == 0 else SECOND if i == 1 else INK, lw=0.8)
         axes.set_ylabel(plain(observed.names[i]))
     panels[-1].set_xlabel(time_label(model))
@@ -80,11 +80,11 @@ def _with_breaks(t: Floats, x: Floats, step: Integers) -> tuple[Floats, Floats]:
     return np.insert(t, broken, t[broken]), np.insert(x, broken, np.nan)
 
 
-def thinned(x: Floats, most: int = MOST_DRAWN) -> Integers:
+def _thinned(x: Floats) -> Integers:
     """Indices of the points to draw: all, or the lowest and highest of each interval, and every break."""
-    if len(x) <= most:
+    if len(x) <= MOST_DRAWN:
         return np.arange(len(x))
-    width = -(-2 * len(x) // most)
+    width = -(-2 * len(x) // MOST_DRAWN)
     padded = np.pad(x, (0, -len(x) % width), constant_values=np.nan).reshape(-1, width)
     start = width * np.arange(len(padded))
     lowest = start + np.where(np.isnan(padded), np.inf, padded).argmin(axis=1)

@@ -7,13 +7,12 @@ from scipy.special import ndtri
 
 from onepath.after.diagnose.picture import LAGS, STEPS, picture_of
 from onepath.model import Model
-from onepath.numerics.arrays import evenly
-from onepath.show.plots.curves import thinned
+from onepath.numerics.arrays import Floats, Integers, evenly
 from onepath.show.plots.style import COLOURS, FIT, INK, LINE, MUTED, columns_in, legend_above, plain, time_label
 
 NINETY = 1.6449
-MOST_DOTS, MOST_QUANTILES = 500, 120
-"""That are drawn of each coordinate: a dot of a page takes a hundred bytes."""
+MOST_DOTS, LARGEST, MOST_QUANTILES = 500, 50, 120
+"""Of each coordinate that are drawn: residuals, beside them the largest, and quantiles. A dot takes a hundred bytes."""
 
 
 def diagnosis(model: Model, figure: Any) -> None:
@@ -27,7 +26,7 @@ def diagnosis(model: Model, figure: Any) -> None:
     for i, name in enumerate(map(plain, model.names)):
         colour, shift = COLOURS[i % len(COLOURS)] if several else FIT, (i - (model.dimension - 1) / 2) * apart
         z = found.z[:, i]
-        shown = thinned(z, MOST_DOTS)
+        shown = _dots(z)
         time.plot(found.t[shown], z[shown], ".", color=colour, ms=2.2, mew=0, alpha=0.6)
         memory.vlines(lags + shift, 0.0, found.correlations[:, i], color=colour, lw=1.6)
         ordered = np.sort(z)[at := evenly(len(z), MOST_QUANTILES)]
@@ -47,3 +46,9 @@ def diagnosis(model: Model, figure: Any) -> None:
     steps.set_xticks(range(len(STEPS)), map(str, STEPS))
     if several:
         legend_above(steps)
+
+
+def _dots(z: Floats) -> Integers:
+    """Which residuals to draw: evenly many over the record, so that they look as all would, and the largest."""
+    largest = np.argsort(np.abs(z))[-LARGEST:]
+    return np.union1d(evenly(len(z), MOST_DOTS), largest)
