@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from onepath.after.diagnose.picture import LAGS, STEPS, picture_of
 from onepath.model import Model
@@ -29,7 +29,7 @@ def diagnosis(model: Model, figure: Any) -> None:
         shown = _dots(z)
         time.plot(found.t[shown], z[shown], ".", color=colour, ms=2.2, mew=0, alpha=0.6)
         memory.vlines(lags + shift, 0.0, found.correlations[:, i], color=colour, lw=1.6)
-        ordered = np.sort(z)[at := evenly(len(z), MOST_QUANTILES)]
+        ordered = np.sort(z)[at := _ranks(len(z))]
         normal.plot(ndtri((at + 0.5) / len(z)), ordered, ".", color=colour, ms=3.0, mew=0)
         error = NINETY * found.ratio_errors[:, i]
         place = np.arange(len(STEPS)) + shift
@@ -52,3 +52,9 @@ def _dots(z: Floats) -> Integers:
     """Which residuals to draw: evenly many over the record, so that they look as all would, and the largest."""
     largest = np.argsort(np.abs(z))[-LARGEST:]
     return np.union1d(evenly(len(z), MOST_DOTS), largest)
+
+
+def _ranks(count: int) -> Integers:
+    """Of ordered residuals, evenly over normal quantiles: tails are drawn whole, the middle is thinned."""
+    last = float(ndtri(1 - 0.5 / count))
+    return np.unique(np.rint(count * ndtr(np.linspace(-last, last, MOST_QUANTILES)) - 0.5).astype(np.int64))
