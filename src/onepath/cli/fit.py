@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onepath.cli.console import FAILED, REFUTED, as_json, ending, note, plain, say
+from onepath.cli.console import FAILED, REFUTED, as_json, ending, note, plain, say, telling
 from onepath.data.reading import printable
 from onepath.io.errors import Unwritten
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from onepath.model import Model
     from onepath.sde import SDE
     from onepath.show.about import About
+
+CHECKING, DRAWING = "checking whether the model fits …", "drawing the report …"
 
 DataOption = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file.", show_default=False)]
 TimeOption = Annotated[str | None, typer.Option("--time", help="Column that tells the time.")]
@@ -125,12 +127,12 @@ def fit(
     Example:  onepath fit prices.csv --report report.html
     """
     with ending(json):
-        from onepath.io.atomic import check_places
+        from onepath.io.atomic import check_places, sha256_of
         from onepath.io.columns import Chosen, choose_columns
         from onepath.io.tables import read_table
 
         check_places((model, report), read=[data], force=force)
-        table = read_table(data, encoding, tuple(na or ()))
+        table, checksum = read_table(data, encoding, tuple(na or ())), sha256_of(data)
         missing = (*(na or ()), *table.missing)
         chosen = Chosen(time, tuple(value or ()), group, dt, unit, time_unit, wide, missing)
         seen = choose_columns(table.frame, chosen)
@@ -150,13 +152,13 @@ def fit(
         }
         times, kernels = {"gap": gap, "calendar": calendar}, {"drift": drift, "diffusion": diffusion}
         sde = learned(seen, settings, kernels, notes, times, quiet=json)
-        about = about_data(seen, printable(str(data)), notes)
+        about = about_data(seen, printable(str(data)), notes, sha256=checksum)
         if not json:
-            _tell(sde)
+            tell(sde)
         # what was found is said first: a full disk must not lose it
         written, trouble = [], {}
         try:
-            for path in keep(sde, about, model, report, force):
+            for path in keep(sde, about, model, report, force, quiet=json):
                 written.append(str(path))
                 if not json:
                     note(f"wrote {path}")
@@ -181,12 +183,15 @@ def _bounds(given: list[str] | None) -> list[tuple[float, ...]] | None:
         raise ValueError(f"--bounds {' '.join(given or [])} cannot be used: give two numbers, such as 0,1") from None
 
 
-def _tell(sde: "SDE") -> None:
+def tell(sde: "SDE") -> None:
+    """The summary, once it is known whether the model fits."""
     from onepath.show.sentences import caution
 
-    say(sde.summary())
-    if (said := caution(sde.model_)) is not None:
-        note(f"note: {said}")
+    with telling(CHECKING):
+        said = sde.summary()
+    say(said)
+    if (warned := caution(sde.model_)) is not None:
+        note(f"note: {warned}")
 
 
 def learned(
@@ -221,11 +226,11 @@ def learned(
     return sde
 
 
-def about_data(seen: "Readings", source: str, notes: list[str]) -> "About":
+def about_data(seen: "Readings", source: str, notes: list[str], sha256: str = "") -> "About":
     """Where the data came from, for the report and the model file."""
-    from onepath.show.about import About
+    from onepath.show.about import About, today
 
-    about = About(source=source, notes=tuple(notes), command=this_command())
+    about = About(source=source, notes=tuple(notes), command=this_command(), made=today(), sha256=sha256)
     times = seen.t if isinstance(seen.t, list) else [seen.t]
     if times[0] is None or times[0].dtype.kind != "M":
         return about
@@ -258,6 +263,7 @@ def keep(
     force: bool,
     title: str | None = None,
     truth: Any = None,
+    quiet: bool = False,
 ) -> Iterator[Path]:
     """Write what was asked for, one after another."""
     if model is not None:
@@ -266,7 +272,9 @@ def keep(
         facts = facts_about(about) | {"notes": list(about.notes), "told": told(sde)}
         yield save_model(sde.model_, sde.get_params(), model, force=force, facts=facts)
     if report is not None:
-        yield sde.report(report, force=force, title=title, truth=truth, about=about)
+        with telling(DRAWING, shown=not quiet):
+            written = sde.report(report, force=force, title=title, truth=truth, about=about)
+        yield written
 
 
 def facts_of(model: "Model") -> dict[str, Any]:

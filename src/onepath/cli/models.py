@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onepath.cli.console import as_json, emit, ending, note, say
-from onepath.cli.fit import ForceOption, JsonOption, SeedOption, this_command, told
+from onepath.cli.console import as_json, emit, ending, note, say, telling
+from onepath.cli.fit import DRAWING, ForceOption, JsonOption, SeedOption, this_command, told
 from onepath.numerics.memory import check_memory
 
 if TYPE_CHECKING:
@@ -35,14 +35,6 @@ def opened(path: Path) -> tuple["SDE", dict[str, Any]]:
 
     model, settings, facts = load_model(path)
     return SDE.from_model(model, settings), facts
-
-
-def _facts_in(path: Path) -> dict[str, Any]:
-    """What a model file says of itself, without loading what would make a model of it."""
-    from onepath.io.container import open_container
-
-    _check_there(path)
-    return dict(open_container(path)[0]["facts"])
 
 
 def _check_there(path: Path) -> None:
@@ -192,7 +184,9 @@ def report(
 
         about = About.of(facts)
         about = about._replace(command=f"{about.command}, then {this_command()}" if about.command else this_command())
-        note(f"wrote {sde.report(out, force=force, title=title, about=about)}")
+        with telling(DRAWING):
+            written = sde.report(out, force=force, title=title, about=about)
+        note(f"wrote {written}")
 
 
 def info(
@@ -211,7 +205,10 @@ def info(
             return
         if model is None:
             raise ValueError("give a model file, or --cache for what is kept of compiled programs")
-        facts = _facts_in(model)
+        from onepath.io.container import facts_in
+
+        _check_there(model)
+        facts = facts_in(model)
         known = facts.pop("told", None)
         if not isinstance(known, dict) or {"summary", "facts"} - set(known):
             known = told(opened(model)[0])

@@ -17,6 +17,8 @@ from onepath.show.plots.style import (
     MUTED,
     SECOND,
     Truth,
+    columns_in,
+    legend_above,
     no_lower_than_zero,
     noise_label,
     plain,
@@ -38,7 +40,7 @@ BASEMENT = 0.16
 
 
 def _panels(figure: Any, count: int, share: bool = False) -> list[Axes]:
-    columns = 1 if share else min(count, 2)
+    columns = 1 if share else min(count, columns_in(figure))
     axes = figure.subplots(-(-count // columns), columns, squeeze=False, sharex=share)
     for unused in axes.ravel()[count:]:
         unused.set_axis_off()
@@ -118,7 +120,7 @@ def drift(model: Model, figure: Any, truth: Truth | None) -> None:
         _density_under(axes, model.transitions.x[:, i])
         axes.set(xlabel=_others(model, i), ylabel=rate_label(model, i), xlim=points[[0, -1], i])
     panels[0].set_title("Drift")
-    panels[0].legend(ncols=2)
+    legend_above(panels[columns_in(figure) - 1] if len(panels) > 1 else panels[0])
 
 
 def diffusion(model: Model, figure: Any, truth: Truth | None) -> None:
@@ -132,7 +134,7 @@ def diffusion(model: Model, figure: Any, truth: Truth | None) -> None:
         _density_under(axes, model.transitions.x[:, i])
         axes.set(xlabel=_others(model, i), ylabel=noise_label(model, i), xlim=points[[0, -1], i])
     panels[0].set_title("Diffusion")
-    panels[0].legend(ncols=2)
+    legend_above(panels[columns_in(figure) - 1] if len(panels) > 1 else panels[0])
 
 
 @asked_once
@@ -157,8 +159,8 @@ def potential(model: Model, figure: Any, truth: Truth | None) -> None:
         _truth(axes, x, well(truth.drift(points)[:, 0]))
     name = plain(model.names[0])
     label = f"potential, {name}² {per_time(model)}"
-    axes.set(xlabel=name, ylabel=label, xlim=x[[0, -1]], title="Potential U = -∫ f dx")
-    axes.legend()
+    axes.set(xlabel=name, ylabel=label, xlim=x[[0, -1]], title="Potential")
+    legend_above(axes)
 
 
 def density(model: Model, figure: Any, truth: Truth | None) -> None:
@@ -173,7 +175,7 @@ def density(model: Model, figure: Any, truth: Truth | None) -> None:
         _truth(axes, x, consequences.stationary_density(x, truth.drift(points)[:, 0], sigma))
     name = plain(model.names[0])
     axes.set(xlabel=name, ylabel=f"density, per unit of {name}", xlim=x[[0, -1]], title="Stationary density")
-    axes.legend()
+    legend_above(axes)
 
 
 @asked_once
@@ -198,4 +200,4 @@ def forecast(model: Model, figure: Any) -> None:
         axes.set_ylabel(plain(observed.names[i]))
     time_axis(panels[-1], model)
     panels[0].set_title("Forecast")
-    panels[0].legend(ncols=4, loc="upper left")
+    legend_above(panels[0])

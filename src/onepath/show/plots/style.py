@@ -14,6 +14,12 @@ INK, MUTED, LINE, SAND = "#1b1b1b", "#8a8a8a", "#dcdcdc", "#f0ece2"
 # Okabe and Ito's palette
 BLUE, VERMILION, ORANGE, GREEN, PURPLE, SKY = "#0072b2", "#d55e00", "#e69f00", "#009e73", "#cc79a7", "#56b4e9"
 FIT, SECOND = BLUE, VERMILION
+COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
+"""Of coordinates that are drawn into the same axes."""
+
+NARROW = 5.2
+"""Inches below which panels stand below each other, as on a phone."""
+
 MAP, DIVERGING = "cividis", "PuOr"
 
 STYLE: Any = {
@@ -82,6 +88,18 @@ def time_axis(axes: Axes, model: Model) -> None:
         axes.xaxis.set_major_formatter(ConciseDateFormatter(axes.xaxis.get_major_locator()))
     else:
         axes.set_xlabel(f"time, {trajectory.unit}s" if trajectory.unit else "time")
+
+
+def columns_in(figure: Any) -> int:
+    """Of panels that a figure, or a part of one, has room for."""
+    return 1 if figure.bbox.width / figure.dpi < NARROW else 2
+
+
+def legend_above(axes: Axes) -> None:
+    """A legend on the line of the title, off the data."""
+    axes.legend(
+        loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.15, ncols=5, columnspacing=0.9, handlelength=1.3
+    )
 
 
 def no_lower_than_zero(axes: Axes) -> None:
