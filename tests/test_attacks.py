@@ -145,6 +145,13 @@ def test_what_needs_more_memory_than_there_is_is_refused_from_its_header(tmp_pat
         fitted.simulate(0.0, steps=10_000_000, paths=1)
 
 
+def test_small_numbers_are_counted_as_what_they_become(tmp_path, monkeypatch):
+    np.savez_compressed(tmp_path / "x.npz", x=np.zeros(1_000_000, np.int8))
+    monkeypatch.setattr(memory, "available", lambda: 50e6)
+    with pytest.raises(BadTable, match=r"7\.63 MB unpacked"):
+        read_table(tmp_path / "x.npz")
+
+
 def test_one_text_for_many_rows_is_counted_for_each(tmp_path, monkeypatch):
     """Parquet keeps it once, and a table has it in every row."""
     words = pd.DataFrame({"t": np.arange(2000.0), "x": 1.0, "word": 2000 * ["a" * 10_000]})

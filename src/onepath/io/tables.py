@@ -169,6 +169,7 @@ def _array_frame(arrays: dict[str, np.ndarray], path: Path) -> "pd.DataFrame":
     import pandas as pd
 
     columns = {}
+    _check_size(path, 8.0 * sum(array.size for array in arrays.values()))  # numbers of one byte become eight
     for name, array in arrays.items():
         if array.ndim not in (1, 2):
             raise BadTable(f"{path}: {name} has shape {array.shape}; (n,) and (n, d) can be used, rows being times")
