@@ -2,7 +2,7 @@
 
 import numpy as np
 
-DAY, HOUR = np.timedelta64(1, "D"), np.timedelta64(1, "h")
+MONTH, DAY, HOUR = (np.timedelta64(1, unit) for unit in ("M", "D", "h"))
 
 
 def calendar_months(clocks: list[np.ndarray]) -> list[np.ndarray] | None:
@@ -14,7 +14,7 @@ def calendar_months(clocks: list[np.ndarray]) -> list[np.ndarray] | None:
     if not np.isin(late - late.min(), (0 * HOUR, HOUR)).all():  # an hour, where clocks are changed in summer
         return None
     day = (days - months.astype("M8[D]")) // DAY
-    last = ((months + 1).astype("M8[D]") - months.astype("M8[D]")) // DAY - 1
+    last = ((months + MONTH).astype("M8[D]") - months.astype("M8[D]")) // DAY - 1
     if np.any(day != np.minimum(day.max(), last)):
         return None
     since = (months - months[0]).astype(float)
