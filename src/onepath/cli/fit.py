@@ -11,7 +11,6 @@ import typer
 
 from onepath.cli.console import FAILED, REFUTED, as_json, ending, note, plain, say, telling
 from onepath.data.reading import printable
-from onepath.io.errors import Unwritten
 
 if TYPE_CHECKING:
     from onepath.io.columns import Readings
@@ -162,7 +161,7 @@ def fit(
                 written.append(str(path))
                 if not json:
                     note(f"wrote {path}")
-        except Unwritten as error:
+        except OSError as error:
             if not json:
                 raise
             trouble = {"error": str(error), "kind": "failed"}

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-DAY, HOUR = np.timedelta64(1, "D"), np.timedelta64(1, "h")
+MONTH, DAY, HOUR = (np.timedelta64(1, unit) for unit in ("M", "D", "h"))
 
 WEEKDAYS = 365.25 * 5 / 7
 """In a year."""
@@ -60,7 +60,7 @@ def months_after(origin: Any, months: np.ndarray, day: int) -> np.ndarray:
     """Dates on the same day of each month, this many months after the first; between them, in proportion."""
     first = midnights(origin)
     whole = np.floor(months + 1e-9)
-    begin, end = (_same_day(first.astype("M8[M]") + whole.astype(int) + k, day) for k in (0, 1))
+    begin, end = (_same_day(first.astype("M8[M]") + (whole.astype(int) + k) * MONTH, day) for k in (0, 1))
     rest = np.maximum(months - whole, 0.0) * (end - begin).astype(float) * 86400
     return begin + (origin - first) + (1000 * rest).round().astype("m8[ms]")
 
@@ -68,7 +68,7 @@ def months_after(origin: Any, months: np.ndarray, day: int) -> np.ndarray:
 def _same_day(months: np.ndarray, day: int) -> np.ndarray:
     """This day, from 0, of each month, or its last."""
     begin = months.astype("M8[D]")
-    last = ((months + 1).astype("M8[D]") - begin) // DAY - 1
+    last = ((months + MONTH).astype("M8[D]") - begin) // DAY - 1
     return np.asarray(begin + np.minimum(day, last) * DAY)
 
 

@@ -24,6 +24,7 @@ from onepath.show.plots.style import (
     plain,
     rate_label,
     time_axis,
+    when,
 )
 from onepath.show.sentences import per_time
 from onepath.show.tables import line_through
@@ -58,18 +59,12 @@ def trajectory(model: Model, figure: Any) -> None:
     """What was observed; gaps stay empty."""
     observed = model.trajectory
     for i, axes in enumerate(panels := _panels(figure, observed.dimension, share=True)):
-        t, x = _with_breaks(_when(model, observed.t), observed.x[:, i], observed.step)
+        t, x = _with_breaks(when(model, observed.t), observed.x[:, i], observed.step)
         shown = _thinned(x)
         axes.plot(t[shown], x[shown], color=FIT if i == 0 else SECOND if i == 1 else INK, lw=0.8)
         axes.set_ylabel(plain(observed.names[i]))
     time_axis(panels[-1], model)
     panels[0].set_title("Trajectory")
-
-
-def _when(model: Model, t: Floats) -> Any:
-    """Times as dates, where the data have them."""
-    dates = model.trajectory.dates(t)
-    return t if dates is None else dates
 
 
 def _with_breaks(t: Any, x: Floats, step: Integers) -> tuple[Any, Floats]:
@@ -190,7 +185,7 @@ def forecast(model: Model, figure: Any) -> None:
     fan, observed = fan_of(model), model.trajectory
     levels = np.asarray(fan.quantiles(QUANTILES))
     last = slice(max(0, len(observed.t) - 2 * len(fan.t)), None)
-    before, ahead = _when(model, observed.t[last]), _when(model, fan.t)
+    before, ahead = when(model, observed.t[last]), when(model, fan.t)
     for i, axes in enumerate(panels := _panels(figure, observed.dimension, share=True)):
         axes.plot(before, observed.x[last, i], color=MUTED, lw=0.9, label="data")
         low, lower, middle, upper, high = levels[:, :, i]

@@ -81,6 +81,12 @@ def noise_label(model: Model, index: int) -> str:
     return f"diffusion of {name}, {per_time(model, root=True)}"
 
 
+def when(model: Model, t: Floats) -> Any:
+    """Times as they are drawn: dates where the data have them."""
+    dates = model.trajectory.dates(t)
+    return t if dates is None else dates
+
+
 def time_axis(axes: Axes, model: Model) -> None:
     """Dates where the data have them, else times with their unit."""
     trajectory = model.trajectory
