@@ -61,6 +61,7 @@ def test_fit_learns_what_the_estimator_learns(fitted, series):
     assert facts["transitions"] == 500
     assert facts["drift"]["mean"] == sde.drift(facts["points"]).tolist()
     assert facts["diffusion"]["band_90"] == [part.tolist() for part in sde.diffusion_band(facts["points"])]
+    assert facts["diffusion"]["is"].startswith("Noise is the diffusion σ")
     assert [Path(path).name for path in facts["written"]] == ["m.onepath", "r.html"]
     assert onepath.load(folder / "m.onepath").evidence_ == facts["log_evidence"]
 

@@ -1,4 +1,4 @@
-"""What follows from a fit: potential, stationary density, fixed points, passage times; in more dimensions, modes.
+"""What follows from a fit: potential, stationary density and its modes, passage times; above one dimension, rates.
 
 The functions at the core take drift and diffusion on a grid, f and σ of shape (..., n), draws in front.
 """
@@ -16,6 +16,15 @@ from onepath.numerics.arrays import Flags, Floats, evenly
 from onepath.numerics.checks import check_probability, check_whole
 
 GRID, MODE_POINTS = 201, 200
+
+SAME = 1e-6
+"""Of itself: a diffusion that varies by less is constant."""
+
+VARIES = (
+    "Noise depends on the state: the density has its modes and troughs where f = ½(σ²)′, not where f = 0, and slopes "
+    "are those of f - ½(σ²)′."
+)
+WHOLE = "Density and times are those of the whole noise, σ² + λ/Δt at the median step."
 
 
 class Band(NamedTuple):
@@ -40,7 +49,7 @@ class FixedPoint(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """Mean time from one stable point to reach its neighbour."""
+    """Mean time from one stable point, or mode of the density, to reach its neighbour."""
 
     start: float
     end: float
@@ -171,13 +180,21 @@ class Consequences:
     passages: list[Passage]
     modes: list[Mode]
     level: float
+    varies: bool = False  # whether noise depends on the state, so that points are not zeros of the drift
+    notes: tuple[str, ...] = ()
+
+    def kind(self, point: FixedPoint) -> str:
+        """What a point is called."""
+        if self.varies:
+            return "mode of the density" if point.stable else "trough of the density"
+        return "stable point" if point.stable else "unstable point"
 
     def __str__(self) -> str:
-        lines = []
-        for point in self.fixed_points:
-            kind = "stable" if point.stable else "unstable"
+        lines, kinds = [], [self.kind(point) for point in self.fixed_points]
+        width = max(map(len, kinds), default=0)
+        for kind, point in zip(kinds, self.fixed_points, strict=True):
             lines.append(
-                f"{kind:>8} point at {_written(point.position)}, slope {_written(point.slope)}, "
+                f"{kind:>{width}} at {_written(point.position)}, slope {_written(point.slope)}, "
                 f"in {point.share:.0%} of draws"
             )
         for passage in self.passages:
@@ -185,7 +202,8 @@ class Consequences:
         for mode in self.modes:
             period = f", period {_written(mode.period)}" if np.isfinite(mode.period.median) else ", no oscillation"
             lines.append(f"    mode of rate {_written(mode.rate)}{period}")
-        return "\n".join([*lines, f"Medians and {self.level:.0%} bands over posterior draws, within the data's range."])
+        bands = f"Medians and {self.level:.0%} bands over posterior draws, within the data's range."
+        return "\n".join([*lines, bands, *self.notes])
 
 
 def _written(band: Band) -> str:
@@ -231,12 +249,15 @@ def _consequences(model: Model, level: float, draws: int, random_state: Seed) ->
         drifts, _ = model.functions(points, draws, random_state)
         return Consequences(np.zeros(0), None, None, [], [], modes(points, drifts, level), level)
     x = np.linspace(start.min(), start.max(), GRID)
-    drifts, diffusions = (part.reshape(draws, GRID) for part in model.functions(x[:, None], draws, random_state))
+    drawn, sigmas = model.functions(x[:, None], draws, random_state)
+    drifts, diffusions = drawn[:, :, 0], model.spread_of(sigmas)[:, :, 0]
     wells = potential(x, drifts)
     lowest = int(np.argmin(np.median(wells, axis=0)))
-    mean, pulls = model.drift(x[:, None])[:, 0], drifts
-    if model.constant_noise is None or model.constant_noise < 0.5:
-        mean, pulls = pull(x, mean, model.diffusion(x[:, None])[:, 0, 0]), pull(x, drifts, diffusions)
+    mean, noise = model.drift(x[:, None])[:, 0], model.spread_of(model.diffusion(x[:, None]))[:, 0]
+    varies = (model.constant_noise or 0.0) < 0.5 and bool(np.ptp(noise) > SAME * np.max(np.abs(noise)))
+    pulls = drifts
+    if varies:
+        mean, pulls = pull(x, mean, noise), pull(x, drifts, diffusions)
     points_found = fixed_points(x, mean, pulls, level)
     stable = [float(point.position.median) for point in points_found if point.stable]
     pairs = [pair for a, b in pairwise(stable) for pair in ((a, b), (b, a))]
@@ -248,4 +269,6 @@ def _consequences(model: Model, level: float, draws: int, random_state: Seed) ->
         [Passage(a, b, _band(passage_time(x, drifts, diffusions, a, b), level)) for a, b in pairs],
         [],
         level,
+        varies,
+        (VARIES,) * varies + (WHOLE,) * bool(model.constant_part.any()),
     )

@@ -259,12 +259,13 @@ def facts_of(model: "Model") -> dict[str, Any]:
     """A fit for machines: numbers in the data's units, with bands."""
     from onepath.after.diagnose import diagnose
     from onepath.show.numbers import curves
-    from onepath.show.sentences import polynomials
+    from onepath.show.sentences import polynomials, whole_noise
 
     found = diagnose(model)
-    observed, (points, drift, diffusion) = model.trajectory, curves(model)
+    observed, (points, drift, noise) = model.trajectory, curves(model)
     if model.dimension == 1:
-        drift, diffusion = (type(curve)(*(part.ravel() for part in curve)) for curve in (drift, diffusion))
+        drift, noise = (type(curve)(*(part.ravel() for part in curve)) for curve in (drift, noise))
+    whole = whole_noise(model) or "Noise is the diffusion σ, the standard deviation of dX per root of time."
     return {
         "names": observed.names,
         "unit": observed.unit,
@@ -283,5 +284,6 @@ def facts_of(model: "Model") -> dict[str, Any]:
         "parameters": model.values,
         "points": points,
         "drift": {"mean": drift.mean, "band_90": drift[1:]},
-        "diffusion": {"mean": diffusion.mean, "band_90": diffusion[1:]},
+        "diffusion": {"mean": noise.mean, "band_90": noise[1:], "is": whole},
+        "sigma": model.diffusion(points),
     }

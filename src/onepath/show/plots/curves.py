@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from onepath.after import consequences
 from onepath.after.forecast import Paths
 from onepath.after.forecast import forecast as paths_ahead
-from onepath.model import Curve, Curves, Model, asked_once
+from onepath.model import Curve, Model, asked_once
 from onepath.numerics.arrays import Floats, Integers
-from onepath.show.numbers import QUANTILES
+from onepath.show.numbers import QUANTILES, Shown, shown_at
 from onepath.show.plots.style import (
     FIT,
     INK,
@@ -23,7 +23,7 @@ from onepath.show.plots.style import (
     rate_label,
     time_label,
 )
-from onepath.show.sentences import per_time
+from onepath.show.sentences import noise, per_time
 
 POINTS, DRAWS = 200, 400
 """Of a curve, and functions drawn from the posterior for a band; as in the summary, so that code compiles once."""
@@ -104,9 +104,9 @@ def _others(model: Model, index: int) -> str:
 
 
 @asked_once
-def _along(model: Model, index: int) -> Curves:
-    """Drift and diffusion along one coordinate, for both of their figures."""
-    return model.curves(line_through(model, index))
+def _along(model: Model, index: int) -> Shown:
+    """Drift and noise along one coordinate, for both of their figures."""
+    return shown_at(model, line_through(model, index))
 
 
 def drift(model: Model, figure: Any, truth: Truth | None) -> None:
@@ -124,24 +124,24 @@ def drift(model: Model, figure: Any, truth: Truth | None) -> None:
 
 
 def diffusion(model: Model, figure: Any, truth: Truth | None) -> None:
-    """σ, its diagonal in more dimensions, with its band, and the data's density under it."""
+    """The standard deviation of each dX_i with its band, and the data's density under it."""
     for i, axes in enumerate(panels := _panels(figure, model.dimension)):
         points, _, curve = _along(model, i)
-        _band(axes, points[:, i], Curve(*(part[:, i, i] for part in curve)))
+        _band(axes, points[:, i], Curve(*(part[:, i] for part in curve)))
         if truth is not None:
-            _truth(axes, points[:, i], np.abs(truth.diffusion(points)[:, i, i]))
+            _truth(axes, points[:, i], np.linalg.norm(truth.diffusion(points)[:, i], axis=1))
         no_lower_than_zero(axes)
         _density_under(axes, model.transitions.x[:, i])
         axes.set(xlabel=_others(model, i), ylabel=noise_label(model, i), xlim=points[[0, -1], i])
-    panels[0].set_title("Diffusion")
+    panels[0].set_title(noise(model).capitalize())
     panels[0].legend(ncols=2)
 
 
 @asked_once
 def _drawn(model: Model) -> tuple[Floats, Floats]:
-    """Drifts and diffusions (draws, n) along the line, for the figures that need whole functions (one dimension)."""
+    """Drifts and noise (draws, n) along the line, for the figures that need whole functions (one dimension)."""
     drifts, diffusions = model.functions(line_through(model), DRAWS, random_state=0)
-    return drifts[:, :, 0], diffusions[:, :, 0, 0]
+    return drifts[:, :, 0], model.spread_of(diffusions)[:, :, 0]
 
 
 def potential(model: Model, figure: Any, truth: Truth | None) -> None:

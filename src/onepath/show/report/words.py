@@ -56,13 +56,29 @@ def data_facts(model: Model, about: About) -> Rows:
 
 
 def values_table(model: Model) -> Rows:
-    """Drift and diffusion with 90 % bands along each coordinate, the others at their median."""
-    head = ("at", f"drift, {per_time(model)}", "90 % band", f"diffusion, {per_time(model, root=True)}", "90 % band")
+    """Drift and noise with 90 % bands along each coordinate, the others at their median."""
+    noise = f"{sentences.noise(model)}, {per_time(model, root=True)}"
+    head = ("at", f"drift, {per_time(model)}", "90 % band", noise, "90 % band")
     body = []
     for name, at, f, s in numbers.values(model):
         cells = [cell for one in (f, s) for cell in (f"{one.value:.3g}", f"{one.lower:.3g} to {one.upper:.3g}")]
         body.append((f"{name} = {at:.4g}", *cells))
     return Rows(head, body)
+
+
+def about_noise(model: Model) -> list[str]:
+    """What the noise of the table is, where that is not σ itself."""
+    said = sentences.whole_noise(model)
+    return [] if said is None else [said]
+
+
+def about_consequences(model: Model) -> list[str]:
+    """What the points or modes of the table are."""
+    found, what = consequences(model, 0.9, 400, 0), "Modes of the drift's best linear approximation"
+    if model.dimension == 1:
+        what = "Modes and troughs of the stationary density" if found.varies else "Zeros of the drift"
+    shares = "The last column says how many of the posterior draws have it."
+    return [f"{what}, within the data's range. {shares}", *found.notes]
 
 
 def consequences_table(model: Model) -> Rows:
@@ -74,9 +90,8 @@ def consequences_table(model: Model) -> Rows:
         body.append((what, f"{band.median:.4g}", f"{band.lower:.4g} to {band.upper:.4g}", share))
 
     for point in found.fixed_points:
-        kind = "Stable" if point.stable else "Unstable"
-        add(f"{kind} point of {model.names[0]}", point.position, f"{point.share:.0%}")
-        add(f"Slope of the drift there, {per}", point.slope)
+        add(f"{found.kind(point).capitalize()}, {model.names[0]}", point.position, f"{point.share:.0%}")
+        add(f"Slope of {'f - ½(σ²)′' if found.varies else 'the drift'} there, {per}", point.slope)
     for passage in found.passages:
         add(f"Mean time from {passage.start:.4g} to {passage.end:.4g}, {times}", passage.time)
     for number, mode in enumerate(found.modes, 1):
