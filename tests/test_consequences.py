@@ -144,7 +144,7 @@ def test_a_fit_with_noise_that_varies_has_the_modes_of_the_density(table):
     model = SDE(transition="euler", progress=False).fit(path[::10], dt=10 * dt)
     found = model.consequences()
     table(str(found).replace("\n", "; "))
-    assert found.varies
+    assert found.by_density
     points = [point for point in found.fixed_points if point.share > 0.5]
     assert [found.kind(point) for point in points] == [
         "mode of the density",
@@ -166,7 +166,7 @@ def test_a_fit_with_noise_that_varies_has_the_modes_of_the_density(table):
 def test_under_constant_noise_points_are_zeros_of_the_drift(well):
     """As they were: of the mean drift, and called so."""
     found = well.consequences()
-    assert not found.varies
+    assert not found.by_density
     assert found.notes == ()
     drift = well.drift(found.x)
     crossings = found.x[1:][np.diff(np.sign(drift)) != 0]

@@ -102,6 +102,11 @@ class Model:
         return self.trajectory.names
 
     @property
+    def period(self) -> Floats | None:
+        """Of coordinates that are angles (d,), 0 for what is none; None where nothing is."""
+        return self.trajectory.period
+
+    @property
     def parameters(self) -> tuple[Parameter, ...]:
         """What each parameter of the graph is, learned or not."""
         return self._parameters(learnable(self.graph.parameters))
@@ -140,7 +145,12 @@ class Model:
         own = Units(np.zeros_like(units.location), np.ones_like(units.scale), 1.0)
         return replace(
             self,
-            trajectory=replace(trajectory, x=units.points(trajectory.x), t=trajectory.t / units.time),
+            trajectory=replace(
+                trajectory,
+                x=units.points(trajectory.x),
+                t=trajectory.t / units.time,
+                period=None if self.period is None else self.period / units.scale,
+            ),
             transitions=units.standardised(self.transitions),
             units=own,
             bounds=None if self.bounds is None else units.points(self.bounds.T).T,
@@ -288,7 +298,7 @@ def model_of(trajectory: Trajectory, fit: Fit, methods: Methods, seconds: float,
 def read_transitions(model: Model, x: Any, **times: Any) -> Transitions:
     """Transitions of another trajectory, in the model's unit of time."""
     times["unit"] = times.get("unit") or model.trajectory.unit
-    return transitions_of(read_trajectory(x, **times))
+    return transitions_of(replace(read_trajectory(x, **times), period=model.period))
 
 
 def asked_once(question: Callable[Concatenate[Model, P], R]) -> Callable[Concatenate[Model, P], R]:

@@ -74,6 +74,10 @@ BoundsOption = Annotated[
     list[str] | None,
     typer.Option("--bounds", help="Values that the state cannot leave: 0,1 or 0,inf; once for each dimension."),
 ]
+PeriodicOption = Annotated[
+    list[str] | None,
+    typer.Option("--periodic", help="Period of an angle: 6.2832 or 360; once for each dimension, none for others."),
+]
 SeedOption = Annotated[int, typer.Option("--seed", help="Of what is drawn at random.")]
 ModelOption = Annotated[
     Path | None, typer.Option("--model", help="Write the fitted model here, such as model.onepath.")
@@ -105,6 +109,7 @@ def fit(
     learn: LearnOption = "evidence",
     cells: CellsOption = None,
     bounds: BoundsOption = None,
+    periodic: PeriodicOption = None,
     seed: SeedOption = 0,
     model: ModelOption = None,
     report: ReportOption = None,
@@ -135,6 +140,7 @@ def fit(
             "solver": solver,
             "cells": cells,
             "bounds": _bounds(bounds),
+            "periodic": _periods(periodic),
             "random_state": seed,
             "learn": None if learn.lower() == "none" else learn,
             "progress": not json,
@@ -169,6 +175,14 @@ def _bounds(given: list[str] | None) -> list[tuple[float, ...]] | None:
         return [tuple(float(part) for part in text.split(",")) for text in given] if given else None
     except ValueError:
         raise ValueError(f"--bounds {' '.join(given or [])} cannot be used: give two numbers, such as 0,1") from None
+
+
+def _periods(given: list[str] | None) -> list[float | None] | None:
+    """Numbers, and None where it says none."""
+    try:
+        return [None if text.lower() == "none" else float(text) for text in given] if given else None
+    except ValueError:
+        raise ValueError(f"--periodic {' '.join(given or [])} cannot be used: give a number, such as 360") from None
 
 
 def _tell(sde: "SDE") -> None:

@@ -21,6 +21,7 @@ from onepath.data.trajectory import Trajectory
 from onepath.data.transitions import Transitions, Units
 from onepath.gp.features import Basis, Unknown
 from onepath.gp.kernels import Cubic, Linear, Matern
+from onepath.gp.periodic import Harmonics, PeriodicMatern
 from onepath.graph.graph import Graph
 from onepath.graph.laws import LAWS, Law
 from onepath.inference.adequacy import Stiffness
@@ -39,7 +40,7 @@ LARGE = 1000
 OWN: dict[str, type] = {
     cls.__name__: cls
     for cls in (
-        *(Matern, Linear, Cubic, Basis, Unknown, Graph, Member, Posterior),
+        *(Matern, Linear, Cubic, PeriodicMatern, Harmonics, Basis, Unknown, Graph, Member, Posterior),
         *(Trajectory, Transitions, Units, Optimum, Stiffness, Methods, Exact),
     )
 }

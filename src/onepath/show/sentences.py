@@ -33,6 +33,8 @@ def law(model: Model) -> str:
 
 def polynomials(model: Model) -> list[str]:
     """Drift and diffusion as polynomials, for each dimension where that is nearly all of them."""
+    if model.period is not None:  # a polynomial says nothing of an angle
+        return []
     found, lines = equations(model), []
     for side, polynomials in (("drift", found.drift), (noise(model), found.diffusion)):
         for name, polynomial in zip(model.names, polynomials, strict=True):

@@ -53,6 +53,8 @@ def _model(model: Model) -> list[str]:
 
 def _equations(model: Model) -> list[str]:
     """The drift as a polynomial, for each dimension where that is nearly all of it."""
+    if model.period is not None:
+        return ["Equation    none: a polynomial says nothing of an angle"]
     lines, found = [], equations(model)
     for name, polynomial in zip(model.names, found.drift, strict=True):
         of = f" of {name}" if model.dimension > 1 else ""

@@ -40,7 +40,8 @@ def line_through(model: Model, index: int = 0) -> Floats:
     """Points (n, d) along one coordinate over the data's range, the others at their median."""
     x = model.transitions.x
     points = np.tile(np.median(x, axis=0), (POINTS, 1))
-    low, high = (x[:, index].min(), x[:, index].max()) if x.shape[1] == 1 else np.quantile(x[:, index], [0.005, 0.995])
+    whole = x.shape[1] == 1 or (model.period is not None and model.period[index] > 0)
+    low, high = consequences.shown_range(model, index) if whole else np.quantile(x[:, index], [0.005, 0.995])
     points[:, index] = np.linspace(low, high, POINTS)
     return points
 
@@ -168,11 +169,11 @@ def density(model: Model, figure: Any, truth: Truth | None) -> None:
     points, axes = line_through(model), figure.subplots()
     x = points[:, 0]
     axes.hist(model.transitions.x[:, 0], BINS, density=True, color=MUTED, alpha=0.35, label="data")
-    drawn = consequences.stationary_density(x, *_drawn(model))
+    drawn = consequences.density_of(model, x, *_drawn(model))
     _band(axes, x, Curve(np.median(drawn, axis=0), *np.quantile(drawn, [0.05, 0.95], axis=0)))
     if truth is not None:
         sigma = np.abs(truth.diffusion(points)[:, 0, 0])
-        _truth(axes, x, consequences.stationary_density(x, truth.drift(points)[:, 0], sigma))
+        _truth(axes, x, consequences.density_of(model, x, truth.drift(points)[:, 0], sigma))
     name = plain(model.names[0])
     axes.set(xlabel=name, ylabel=f"density, per unit of {name}", xlim=x[[0, -1]], title="Stationary density")
     axes.legend()

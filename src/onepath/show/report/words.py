@@ -76,7 +76,7 @@ def about_consequences(model: Model) -> list[str]:
     """What the points or modes of the table are."""
     found, what = consequences(model, 0.9, 400, 0), "Modes of the drift's best linear approximation"
     if model.dimension == 1:
-        what = "Modes and troughs of the stationary density" if found.varies else "Zeros of the drift"
+        what = "Modes and troughs of the stationary density" if found.by_density else "Zeros of the drift"
     shares = "The last column says how many of the posterior draws have it."
     return [f"{what}, within the data's range. {shares}", *found.notes]
 
@@ -91,9 +91,11 @@ def consequences_table(model: Model) -> Rows:
 
     for point in found.fixed_points:
         add(f"{found.kind(point).capitalize()}, {model.names[0]}", point.position, f"{point.share:.0%}")
-        add(f"Slope of {'f - ½(σ²)′' if found.varies else 'the drift'} there, {per}", point.slope)
+        add(f"Slope {'there' if found.by_density else 'of the drift there'}, {per}", point.slope)
     for passage in found.passages:
         add(f"Mean time from {passage.start:.4g} to {passage.end:.4g}, {times}", passage.time)
+    if found.velocity is not None:
+        add(f"Mean velocity, {per}", found.velocity)
     for number, mode in enumerate(found.modes, 1):
         add(f"Rate of mode {number}, {per}", mode.rate, f"{mode.share:.0%}")
         if np.isfinite(mode.period.median):
