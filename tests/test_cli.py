@@ -63,6 +63,7 @@ def test_fit_learns_what_the_estimator_learns(fitted, series):
     assert facts["transitions"] == 500
     assert facts["drift"]["mean"] == sde.drift(facts["points"]).tolist()
     assert facts["diffusion"]["band_90"] == [part.tolist() for part in sde.diffusion_band(facts["points"])]
+    assert facts["diffusion"]["is"].startswith("Noise is the diffusion σ")
     assert [Path(path).name for path in facts["written"]] == ["m.onepath", "r.html"]
     assert onepath.load(folder / "m.onepath").evidence_ == facts["log_evidence"]
 
@@ -272,3 +273,13 @@ def test_what_is_kept_of_compiled_programs_is_said_and_removed(tmp_path, monkeyp
     refused = run("info")
     assert refused.exit_code == 2
     assert "give a model file" in refused.stderr
+
+
+def test_an_angle_is_said_on_the_command(tmp_path):
+    rng, path = np.random.default_rng(0), tmp_path / "heading.csv"
+    heading = np.mod(np.cumsum(4.0 + 10.0 * rng.standard_normal(400)), 360.0)
+    pd.DataFrame({"heading": heading}).to_csv(path, index=False)
+    result = run("fit", path, "--dt", "1", "--periodic", "360", "--learn", "none", "--transition", "euler", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["diffusion"]["mean"][2] == pytest.approx(10.0, rel=0.15)
+    assert run("fit", path, "--dt", "1", "--periodic", "full").exit_code == 2

@@ -16,6 +16,7 @@ from onepath.after.consequences import (
     zeros,
 )
 from onepath.compare.processes import PROCESSES
+from onepath.show.report import report_page
 
 CONSTANT = {"drift": kernels.DotProduct() + kernels.Constant(1.0), "diffusion": kernels.Constant(1.0)}
 
@@ -130,6 +131,48 @@ def test_wells_are_modes_of_the_density_and_not_zeros_of_the_drift():
     np.testing.assert_allclose(positions[stable], peaks, atol=0.01)
     np.testing.assert_allclose(positions[~stable], [0.0], atol=0.01)
     np.testing.assert_allclose(pull(x, -x, np.full_like(x, 3.0)), -x, atol=1e-9)
+
+
+def test_a_fit_with_noise_that_varies_has_the_modes_of_the_density(table):
+    """dX = -X dt + σ dW, σ² = 0.3 + 1.5 e^(-2x²): ½(σ²)' = -x at ±√(½ ln 3), and at 0, which is a trough."""
+    rng, dt = np.random.default_rng(0), 0.002
+    path = np.empty(100_001)
+    path[0] = 0.5
+    for k, normal in enumerate(rng.standard_normal(100_000)):
+        here = path[k]
+        path[k + 1] = here - here * dt + np.sqrt(dt * (0.3 + 1.5 * np.exp(-2 * here**2))) * normal
+    model = SDE(transition="euler", progress=False).fit(path[::10], dt=10 * dt)
+    found = model.consequences()
+    table(str(found).replace("\n", "; "))
+    assert found.by_density
+    points = [point for point in found.fixed_points if point.share > 0.5]
+    assert [found.kind(point) for point in points] == [
+        "mode of the density",
+        "trough of the density",
+        "mode of the density",
+    ]
+    where = np.sqrt(0.5 * np.log(3.0))
+    for point, position in zip(points, (-where, 0.0, where), strict=True):
+        assert point.position.lower < position < point.position.upper
+    sigma = np.sqrt(0.3 + 1.5 * np.exp(-2 * np.square(found.x)))
+    expected = passage_time(found.x, -found.x, sigma, -where, where)
+    assert found.passages[0].time.lower < expected < found.passages[0].time.upper
+    for text in (model.summary(), report_page(model.model_)):
+        assert "f = ½(σ²)′, not where f = 0" in text
+        assert "stable point" not in text
+        assert "ode of the density" in text
+
+
+def test_under_constant_noise_points_are_zeros_of_the_drift(well):
+    """As they were: of the mean drift, and called so."""
+    found = well.consequences()
+    assert not found.by_density
+    assert found.notes == ()
+    drift = well.drift(found.x)
+    crossings = found.x[1:][np.diff(np.sign(drift)) != 0]
+    assert len(crossings) == len(found.fixed_points)
+    assert {found.kind(point) for point in found.fixed_points} == {"stable point", "unstable point"}
+    assert "density" not in str(found)
 
 
 def test_a_fitted_double_well_has_its_wells(well, table):

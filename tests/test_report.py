@@ -111,7 +111,7 @@ def test_the_page_says_what_it_must(pages, request, which):
         "The learned equation",
         "Drift and diffusion",
         "What follows",
-        {"line": "point of", "plane": "Rate of mode 1"}[which],
+        {"line": "of the density", "plane": "Rate of mode 1"}[which],
         "Forecast",
         "Learned parameters",
         "Versions",

@@ -102,6 +102,11 @@ class Model:
         return self.trajectory.names
 
     @property
+    def period(self) -> Floats | None:
+        """Of coordinates that are angles (d,), 0 for what is none; None where nothing is."""
+        return self.trajectory.period
+
+    @property
     def parameters(self) -> tuple[Parameter, ...]:
         """What each parameter of the graph is, learned or not."""
         return self._parameters(learnable(self.graph.parameters))
@@ -140,7 +145,12 @@ class Model:
         own = Units(np.zeros_like(units.location), np.ones_like(units.scale), 1.0)
         return replace(
             self,
-            trajectory=replace(trajectory, x=units.points(trajectory.x), t=trajectory.t / units.time),
+            trajectory=replace(
+                trajectory,
+                x=units.points(trajectory.x),
+                t=trajectory.t / units.time,
+                period=None if self.period is None else self.period / units.scale,
+            ),
             transitions=units.standardised(self.transitions),
             units=own,
             bounds=None if self.bounds is None else units.points(self.bounds.T).T,
@@ -175,20 +185,25 @@ class Model:
         return Curves(points, drift, Curve(self.diffusion(points), *self.diffusion_band(points, level)))
 
     def spread(self, points: Floats, level: float = 0.9) -> Curve:
-        """Standard deviation of each dX_i, per root of time (n, d): √((σσᵀ)_ii + λ_i/Δt), λ where it is not small.
+        """Standard deviation of each dX_i, per root of time (n, d), and its band; see `spread_of`."""
+        if self.graph.structure == "full":
+            drawn = self.spread_of(self.functions(points, SPREAD_DRAWS, 0)[1])
+            ends = (0.5 - level / 2, 0.5 + level / 2)
+            return Curve(drawn.mean(axis=0), *np.quantile(drawn, ends, axis=0))
+        return Curve(*map(self.spread_of, (self.diffusion(points), *self.diffusion_band(points, level))))
+
+    def spread_of(self, diffusion: Floats) -> Floats:
+        """Of each dX_i, per root of time, from σ (..., d, d): √((σσᵀ)_ii + λ_i/Δt), with λ where it is not small.
 
         That is σ_ii under diagonal noise. λ does not grow with the length of a step, but is in every one.
         """
         if self.graph.structure == "full":
-            drawn = np.sqrt(np.sum(np.square(self.functions(points, SPREAD_DRAWS, 0)[1]), axis=-1))
-            ends = (0.5 - level / 2, 0.5 + level / 2)
-            found = Curve(drawn.mean(axis=0), *np.quantile(drawn, ends, axis=0))
+            own = np.sqrt(np.sum(np.square(diffusion), axis=-1))
         else:
-            sides = (self.diffusion(points), *self.diffusion_band(points, level))
-            found = Curve(*(np.diagonal(side, axis1=-2, axis2=-1) for side in sides))
-        return Curve(*(np.sqrt(np.square(part) + self.constant_part) for part in found))
+            own = np.diagonal(diffusion, axis1=-2, axis2=-1)
+        return np.hypot(own, np.sqrt(self.constant_part)) if self.constant_part.any() else own
 
-    @property
+    @cached_property
     def constant_part(self) -> Floats:
         """λ/Δt for each dimension at the median step, where it is more than a few per cent of what increments are."""
         share = self.noise / mean_square(self.transitions)
@@ -284,7 +299,7 @@ def read_transitions(model: Model, x: Any, **times: Any) -> Transitions:
     """Transitions of another trajectory, in the model's unit of time and by its calendar, if no other is given."""
     times["unit"] = times.get("unit") or model.trajectory.unit
     times["calendar"] = times.get("calendar") or model.trajectory.clock
-    return transitions_of(read_trajectory(x, **times))
+    return transitions_of(replace(read_trajectory(x, **times), period=model.period))
 
 
 def asked_once(question: Callable[Concatenate[Model, P], R]) -> Callable[Concatenate[Model, P], R]:

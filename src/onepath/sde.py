@@ -9,7 +9,7 @@ import numpy as np
 
 from onepath.after.consequences import Consequences, consequences
 from onepath.after.forecast import Paths, forecast, simulate
-from onepath.data.trajectory import Trajectory, read_bounds, read_trajectory
+from onepath.data.trajectory import Trajectory, read_bounds, read_trajectory, with_period
 from onepath.data.transitions import Transitions, Units
 from onepath.estimator import Estimator
 from onepath.graph.graph import Graph
@@ -76,6 +76,9 @@ class SDE(Estimator):
     bounds : pair of floats, one pair for each dimension, or None
         Values that the state cannot leave, such as (0, 1) for a share or (0, inf); simulations and forecasts are
         reflected there.
+    periodic : float, one for each dimension with None for others, or None
+        Period of a state that is an angle, such as 360 for degrees: drift and diffusion are the same one turn later,
+        and increments are taken the short way round. Simulations and forecasts go on from turn to turn.
     progress : bool
         Whether learning that takes longer than a second says how far it is, on the standard error stream.
     random_state : int, numpy Generator or None
@@ -119,6 +122,7 @@ class SDE(Estimator):
         tolerance: float = 1e-5,
         cells: int | None = None,
         bounds: Any = None,
+        periodic: Any = None,
         progress: bool = True,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
@@ -138,6 +142,7 @@ class SDE(Estimator):
         self.tolerance = tolerance
         self.cells = cells
         self.bounds = bounds
+        self.periodic = periodic
         self.progress = progress
         self.random_state = random_state
 
@@ -197,6 +202,7 @@ class SDE(Estimator):
         options = read_options(self.get_params(), watch)
         trajectory = read_trajectory(x, t=t, dt=dt, unit=unit, gap=gap, calendar=calendar)
         bounds = read_bounds(self.bounds, trajectory)
+        trajectory = with_period(trajectory, self.periodic, bounds)
         with watch:
             found = fit(trajectory, options)
         methods = Methods(self.solver, self.learn, options.observation.name)

@@ -1,4 +1,4 @@
-"""What follows from a fit: potential, stationary density, fixed points, passage times; in more dimensions, modes.
+"""What follows from a fit: potential, stationary density and its modes, passage times; above one dimension, rates.
 
 The functions at the core take drift and diffusion on a grid, f and σ of shape (..., n), draws in front.
 """
@@ -10,12 +10,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.integrate import cumulative_simpson
 
-from onepath.data.transitions import Units
+from onepath.after.turning import turning
+from onepath.data.transitions import Units, first_angles
 from onepath.model import Model, Seed, asked_once
 from onepath.numerics.arrays import Flags, Floats, evenly
 from onepath.numerics.checks import check_probability, check_whole
 
 GRID, MODE_POINTS = 201, 200
+
+SAME = 1e-6
+"""Of itself: a diffusion that varies by less is constant."""
+
+VARIES = (
+    "Noise depends on the state: the density has its modes and troughs where f = ½(σ²)′, not where f = 0, and slopes "
+    "are those of f - ½(σ²)′."
+)
+TURNS = (
+    "Of an angle, the density has its modes and troughs where f - ½(σ²)′ = J/p, J being the current round the circle; "
+    "slopes are those of the difference."
+)
+WHOLE = "Density and times are those of the whole noise, σ² + λ/Δt at the median step."
 
 
 class Band(NamedTuple):
@@ -40,7 +54,7 @@ class FixedPoint(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """Mean time from one stable point to reach its neighbour."""
+    """Mean time from one stable point, or mode of the density, to reach its neighbour."""
 
     start: float
     end: float
@@ -171,13 +185,22 @@ class Consequences:
     passages: list[Passage]
     modes: list[Mode]
     level: float
+    by_density: bool = False  # whether points are those of the density, and not zeros of the drift
+    notes: tuple[str, ...] = ()
+    velocity: Band | None = None  # on average, of an angle
+
+    def kind(self, point: FixedPoint) -> str:
+        """What a point is called."""
+        if self.by_density:
+            return "mode of the density" if point.stable else "trough of the density"
+        return "stable point" if point.stable else "unstable point"
 
     def __str__(self) -> str:
-        lines = []
-        for point in self.fixed_points:
-            kind = "stable" if point.stable else "unstable"
+        lines, kinds = [], [self.kind(point) for point in self.fixed_points]
+        width = max(map(len, kinds), default=0)
+        for kind, point in zip(kinds, self.fixed_points, strict=True):
             lines.append(
-                f"{kind:>8} point at {_written(point.position)}, slope {_written(point.slope)}, "
+                f"{kind:>{width}} at {_written(point.position)}, slope {_written(point.slope)}, "
                 f"in {point.share:.0%} of draws"
             )
         for passage in self.passages:
@@ -185,7 +208,10 @@ class Consequences:
         for mode in self.modes:
             period = f", period {_written(mode.period)}" if np.isfinite(mode.period.median) else ", no oscillation"
             lines.append(f"    mode of rate {_written(mode.rate)}{period}")
-        return "\n".join([*lines, f"Medians and {self.level:.0%} bands over posterior draws, within the data's range."])
+        if self.velocity is not None:
+            lines.append(f"    turns with a mean velocity of {_written(self.velocity)}")
+        bands = f"Medians and {self.level:.0%} bands over posterior draws, within the data's range."
+        return "\n".join([*lines, bands, *self.notes])
 
 
 def _written(band: Band) -> str:
@@ -220,6 +246,7 @@ def _in_units(found: Consequences, units: Units) -> Consequences:
             Passage(one.start * scale + location, one.end * scale + location, by(one.time, time))
             for one in found.passages
         ],
+        velocity=by(found.velocity, scale / time),
         modes=[one._replace(rate=by(one.rate, 1.0 / time), period=by(one.period, time)) for one in found.modes],
     )
 
@@ -230,22 +257,48 @@ def _consequences(model: Model, level: float, draws: int, random_state: Seed) ->
         points = start[evenly(len(start), MODE_POINTS)]
         drifts, _ = model.functions(points, draws, random_state)
         return Consequences(np.zeros(0), None, None, [], [], modes(points, drifts, level), level)
-    x = np.linspace(start.min(), start.max(), GRID)
-    drifts, diffusions = (part.reshape(draws, GRID) for part in model.functions(x[:, None], draws, random_state))
+    x = np.linspace(*shown_range(model), GRID)
+    drawn, sigmas = model.functions(x[:, None], draws, random_state)
+    drifts, diffusions = drawn[:, :, 0], model.spread_of(sigmas)[:, :, 0]
     wells = potential(x, drifts)
     lowest = int(np.argmin(np.median(wells, axis=0)))
-    mean, pulls = model.drift(x[:, None])[:, 0], drifts
-    if model.constant_noise is None or model.constant_noise < 0.5:
-        mean, pulls = pull(x, mean, model.diffusion(x[:, None])[:, 0, 0]), pull(x, drifts, diffusions)
+    mean, noise = model.drift(x[:, None])[:, 0], model.spread_of(model.diffusion(x[:, None]))[:, 0]
+    varies = (model.constant_noise or 0.0) < 0.5 and bool(np.ptp(noise) > SAME * np.max(np.abs(noise)))
+    pulls, by_density, notes = drifts, varies or model.period is not None, (VARIES,) * varies
+    if by_density:
+        mean, pulls = pull(x, mean, noise), pull(x, drifts, diffusions)
+    velocity = None
+    if model.period is not None:
+        notes, each = (TURNS,), turning(x, drifts, diffusions)
+        velocity = _band(each.velocity, level)
+        pulls = pulls - each.current_over_density(x)
+        mean = mean - turning(x, model.drift(x[:, None])[:, 0], noise).current_over_density(x)
     points_found = fixed_points(x, mean, pulls, level)
-    stable = [float(point.position.median) for point in points_found if point.stable]
+    stable = [float(point.position.median) for point in points_found if point.stable and model.period is None]
     pairs = [pair for a, b in pairwise(stable) for pair in ((a, b), (b, a))]
     return Consequences(
         x,
         _band(wells - wells[:, lowest : lowest + 1], level),
-        _band(stationary_density(x, drifts, diffusions), level),
+        _band(density_of(model, x, drifts, diffusions), level),
         points_found,
         [Passage(a, b, _band(passage_time(x, drifts, diffusions, a, b), level)) for a, b in pairs],
         [],
         level,
+        by_density,
+        notes + (WHOLE,) * bool(model.constant_part.any()),
+        velocity,
     )
+
+
+def shown_range(model: Model, index: int = 0) -> tuple[float, float]:
+    """Lowest and highest value of a coordinate among the data, or the ends of a whole turn."""
+    if model.period is not None and model.period[index] > 0:
+        low = float(first_angles(model.trajectory)[index])
+        return low, low + float(model.period[index])
+    x = model.transitions.x[:, index]
+    return float(x.min()), float(x.max())
+
+
+def density_of(model: Model, x: Floats, drift: Floats, noise: Floats) -> Floats:
+    """The stationary density of one coordinate, with reflecting ends or over a turn."""
+    return stationary_density(x, drift, noise) if model.period is None else turning(x, drift, noise).density

@@ -47,7 +47,7 @@ class Polynomial(NamedTuple):
 
 
 class Equations(NamedTuple):
-    """A polynomial for each coordinate of the drift and of the diffusion's diagonal, and their variables' names."""
+    """A polynomial for each coordinate of the drift and of the noise's spread, and their variables' names."""
 
     variables: tuple[str, ...]
     drift: list[Polynomial]
@@ -61,7 +61,7 @@ def equations(model: Model) -> Equations:
     x = own.transitions.x
     points = x[evenly(len(x), POINTS)]
     drifts, diffusions = own.functions(points, DRAWS, random_state=0)
-    sigma, sigmas = (np.diagonal(part, axis1=-2, axis2=-1) for part in (own.diffusion(points), diffusions))
+    sigma, sigmas = (own.spread_of(part) for part in (own.diffusion(points), diffusions))
     centre = expansion_point(model.transitions.x)
     variables = tuple(_variable(name, at) for name, at in zip(model.names, centre.tolist(), strict=True))
     shifted = points - units.points(centre)

@@ -168,7 +168,9 @@ def _simulated(
     chosen = rng.choice(members, size=paths, p=np.asarray(posterior.mass)) if uncertain else np.zeros(paths, int)
     low, high = _range(model)
     walls = np.tile([[-np.inf], [np.inf]], d) if model.bounds is None else units.points(model.bounds.T)
-    box = ((low + high) / 2 - units.location) / units.scale, (EXPLODED + 0.5) * (high - low) / units.scale, walls
+    reach = (EXPLODED + 0.5) * (high - low) / units.scale
+    reach = reach if model.period is None else np.where(model.period > 0, np.inf, reach)
+    box = ((low + high) / 2 - units.location) / units.scale, reach, walls
     u, exploded = np.empty((paths, steps + 1, d)), np.zeros(paths, bool)
     u[:, 0] = units.points(starts)
     for s in np.unique(chosen):
@@ -216,6 +218,8 @@ def _range(model: Model) -> tuple[Floats, Floats]:
 
 def _share_outside(model: Model, x: Floats) -> Floats:
     low, high = _range(model)
+    if model.period is not None:  # an angle is never outside
+        low, high = np.where(model.period > 0, -np.inf, low), np.where(model.period > 0, np.inf, high)
     return np.mean(~np.all((x[:, 1:] >= low) & (x[:, 1:] <= high), axis=2), axis=1)
 
 

@@ -82,6 +82,10 @@ BoundsOption = Annotated[
     list[str] | None,
     typer.Option("--bounds", help="Values that the state cannot leave: 0,1 or 0,inf; once for each dimension."),
 ]
+PeriodicOption = Annotated[
+    list[str] | None,
+    typer.Option("--periodic", help="Period of an angle: 6.2832 or 360; once for each dimension, none for others."),
+]
 SeedOption = Annotated[int, typer.Option("--seed", help="Of what is drawn at random.")]
 ModelOption = Annotated[
     Path | None, typer.Option("--model", help="Write the fitted model here, such as model.onepath.")
@@ -114,6 +118,7 @@ def fit(
     learn: LearnOption = "evidence",
     cells: CellsOption = None,
     bounds: BoundsOption = None,
+    periodic: PeriodicOption = None,
     seed: SeedOption = 0,
     model: ModelOption = None,
     report: ReportOption = None,
@@ -144,6 +149,7 @@ def fit(
             "solver": solver,
             "cells": cells,
             "bounds": _bounds(bounds),
+            "periodic": _periods(periodic),
             "random_state": seed,
             "learn": None if learn.lower() == "none" else learn,
             "progress": not json,
@@ -180,6 +186,14 @@ def _bounds(given: list[str] | None) -> list[tuple[float, ...]] | None:
         return [tuple(float(part) for part in text.split(",")) for text in given] if given else None
     except ValueError:
         raise ValueError(f"--bounds {' '.join(given or [])} cannot be used: give two numbers, such as 0,1") from None
+
+
+def _periods(given: list[str] | None) -> list[float | None] | None:
+    """Numbers, and None where it says none."""
+    try:
+        return [None if text.lower() == "none" else float(text) for text in given] if given else None
+    except ValueError:
+        raise ValueError(f"--periodic {' '.join(given or [])} cannot be used: give a number, such as 360") from None
 
 
 def tell(sde: "SDE") -> None:
@@ -280,12 +294,13 @@ def facts_of(model: "Model") -> dict[str, Any]:
     """A fit for machines: numbers in the data's units, with bands."""
     from onepath.after.diagnose import diagnose
     from onepath.show.numbers import curves
-    from onepath.show.sentences import polynomials, weekends
+    from onepath.show.sentences import polynomials, weekends, whole_noise
 
     found = diagnose(model)
-    observed, (points, drift, diffusion) = model.trajectory, curves(model)
+    observed, (points, drift, noise) = model.trajectory, curves(model)
     if model.dimension == 1:
-        drift, diffusion = (type(curve)(*(part.ravel() for part in curve)) for curve in (drift, diffusion))
+        drift, noise = (type(curve)(*(part.ravel() for part in curve)) for curve in (drift, noise))
+    whole = whole_noise(model) or "Noise is the diffusion σ, the standard deviation of dX per root of time."
     return {
         "names": observed.names,
         "unit": observed.unit,
@@ -306,5 +321,6 @@ def facts_of(model: "Model") -> dict[str, Any]:
         "parameters": model.values,
         "points": points,
         "drift": {"mean": drift.mean, "band_90": drift[1:]},
-        "diffusion": {"mean": diffusion.mean, "band_90": diffusion[1:]},
+        "diffusion": {"mean": noise.mean, "band_90": noise[1:], "is": whole},
+        "sigma": model.diffusion(points),
     }

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from onepath.data.transitions import Transitions, chunks_of, mean_of, summed
+from onepath.data.transitions import Transitions, chunks_of, mean_of, nearest, summed
 from onepath.numerics.arrays import Floats, Integers, evenly
 
 AROUND = 51
@@ -82,7 +82,8 @@ def neighbours(transitions: Transitions) -> tuple[Integers, Integers]:
     x, y = transitions.x, transitions.y
     some = evenly(len(x) - 1, MOST_PAIRS)
     end, start = x[some] + y[some], x[some + 1]
-    follows = np.all(np.abs(end - start) <= 1e-9 * np.max(np.abs(start), axis=0, initial=0.0), axis=1)
+    apart = nearest(end - start, transitions.period)
+    follows = np.all(np.abs(apart) <= 1e-9 * np.max(np.abs(start), axis=0, initial=0.0), axis=1)
     if not transitions.alike:
         follows &= (transitions.weight[some] > 0) & (transitions.weight[some + 1] > 0)
     first = some[follows]

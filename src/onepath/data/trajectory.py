@@ -1,6 +1,6 @@
 """The door: arrays, pandas and lists of them become one immutable `Trajectory`; what cannot be used is refused here."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ class Trajectory:
     names: tuple[str, ...]  # one per dimension
     unit: str | None  # the time unit that rates are per
     clock: Clock = UNDATED  # how dates became times
+    period: np.ndarray | None = None  # (d,), of angles; 0 for what is none
 
     @property
     def dimension(self) -> int:
@@ -123,6 +124,22 @@ def read_bounds(bounds: Any, trajectory: Trajectory) -> np.ndarray | None:
         if outside:
             raise ValueError(f"{name} is outside of its bounds {low:g} to {high:g} in {outside} rows: give wider ones")
     return ends
+
+
+def with_period(trajectory: Trajectory, period: Any, bounds: np.ndarray | None) -> Trajectory:
+    """The same trajectory, with coordinates that are angles: one period, or one for each dimension, None for others."""
+    if period is None:
+        return trajectory
+    d, given = trajectory.dimension, list(np.ravel(np.asarray(period, dtype=object)))
+    numbers = [0.0 if each is None else float(read_scalar(each, "periodic")) for each in given]
+    positive = all(each is None or 0 < number < np.inf for each, number in zip(given, numbers, strict=True))
+    if len(numbers) != d or not positive or not any(numbers):
+        wanted = "one number above 0" if d == 1 else f"{d} numbers above 0, None for what is no angle"
+        raise ValueError(f"periodic={period!r} cannot be used: give {wanted}, such as 360 for degrees")
+    turns = np.asarray(numbers)
+    if bounds is not None and np.any(np.isfinite(bounds[turns > 0])):
+        raise ValueError("periodic and bounds are both given for a coordinate, and an angle has no bounds: give one")
+    return replace(trajectory, period=turns)
 
 
 def _split(x: Any) -> tuple[list[Any], bool]:

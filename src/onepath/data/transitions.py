@@ -26,6 +26,7 @@ class Transitions:
     y: Float[np.ndarray, "n d"]
     dt: Float[np.ndarray, " n"]
     weights: Float[np.ndarray, " n"] | None = None
+    period: Float[np.ndarray, " d"] | None = None  # of angles; 0 for what is none
 
     def __len__(self) -> int:
         return len(self.dt)
@@ -48,7 +49,7 @@ class Transitions:
     def rows(self, chosen: slice | Integers | Flags) -> "Transitions":
         """Some of the transitions."""
         weights = None if self.weights is None else self.weights[chosen]
-        return Transitions(self.x[chosen], self.y[chosen], self.dt[chosen], weights)
+        return Transitions(self.x[chosen], self.y[chosen], self.dt[chosen], weights, self.period)
 
 
 class Units(NamedTuple):
@@ -59,9 +60,9 @@ class Units(NamedTuple):
     time: float
 
     def standardised(self, transitions: Transitions) -> Transitions:
-        return replace(
-            transitions, x=self.points(transitions.x), y=transitions.y / self.scale, dt=transitions.dt / self.time
-        )
+        period = None if transitions.period is None else transitions.period / self.scale
+        x, y, dt = self.points(transitions.x), transitions.y / self.scale, transitions.dt / self.time
+        return replace(transitions, x=x, y=y, dt=dt, period=period)
 
     def points(self, x: Floats) -> Floats:
         """Points in standardised units."""
@@ -70,11 +71,28 @@ class Units(NamedTuple):
 
 def transitions_of(trajectory: Trajectory) -> Transitions:
     """The steps that count, as the door decided, each of them once."""
-    x, t = trajectory.x, trajectory.t
-    y, dt = x[1:] - x[:-1], t[1:] - t[:-1]
-    if len(trajectory.step) == len(dt):
-        return Transitions(x[:-1], y, dt)
-    return Transitions(x[:-1], y, dt).rows(trajectory.step)
+    x, t, period = trajectory.x, trajectory.t, trajectory.period
+    y, dt = nearest(x[1:] - x[:-1], period), t[1:] - t[:-1]
+    if period is not None:
+        low, turn = first_angles(trajectory), np.where(period > 0, period, 1.0)
+        x = np.where(period > 0, low + np.mod(x - low, turn), x)
+    found = Transitions(x[:-1], y, dt, None, period)
+    return found if len(trajectory.step) == len(dt) else found.rows(trajectory.step)
+
+
+def nearest(difference: Floats, period: Floats | None) -> Floats:
+    """Differences (n, d), those of angles the short way round."""
+    if period is None:
+        return difference
+    turn = np.where(period > 0, period, np.inf)
+    return np.asarray(difference - np.where(period > 0, period, 0.0) * np.round(difference / turn))
+
+
+def first_angles(trajectory: Trajectory) -> Floats:
+    """Where the turn that is shown begins (d,): half a turn below zero if the data lie around zero, else at zero."""
+    period = np.zeros(trajectory.dimension) if trajectory.period is None else trajectory.period
+    low, high = np.nanmin(trajectory.x, axis=0), np.nanmax(trajectory.x, axis=0)
+    return np.where((low < 0) & (low >= -period / 2) & (high <= period / 2), -period / 2, 0.0)
 
 
 def units_of(transitions: Transitions, *, common: bool) -> Units:
@@ -82,6 +100,9 @@ def units_of(transitions: Transitions, *, common: bool) -> Units:
     location = mean_of(transitions, transitions.x)
     squares = sum(summed(chunk, np.square(chunk.x - location)) for chunk in chunks_of(transitions))
     scale = np.sqrt(squares / transitions.total)
+    if transitions.period is not None:  # of an angle that is spread evenly: nothing depends on where a turn is cut
+        angle = transitions.period > 0
+        location, scale = np.where(angle, 0.0, location), np.where(angle, transitions.period / np.sqrt(12.0), scale)
     if common:
         scale = np.full_like(scale, np.sqrt(np.mean(np.square(scale))))
     counted = transitions.dt if transitions.alike else transitions.dt[transitions.weight > 0]

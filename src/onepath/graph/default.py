@@ -9,6 +9,7 @@ from onepath.data.statistics import dimensions_correlate, mean_duration, mean_sq
 from onepath.data.transitions import Transitions, Units
 from onepath.gp.features import Unknown
 from onepath.gp.kernels import check_kernel, default_diffusion_kernel, default_drift_kernel, stacked
+from onepath.gp.periodic import Edges, check_periodic, periodic_diffusion_kernel, periodic_drift_kernel
 from onepath.graph.graph import Graph, diffusion_entries
 from onepath.graph.laws import EULER
 from onepath.numerics.arrays import Floats
@@ -50,7 +51,7 @@ def build_graph(options: GraphOptions, transitions: Transitions, units: Units) -
         noise, noise_unit = options.noise_variance, 1.0 / np.square(units.scale)
     return Graph(
         drift=(_drift(options, transitions, unit, persistent, units),),
-        diffusion=(_diffusion(options, unit, structure, units),),
+        diffusion=(_diffusion(options, transitions, unit, structure, units),),
         unit=constant(unit),
         level=level,
         noise=constant(noise),
@@ -76,22 +77,42 @@ def _drift(options: GraphOptions, transitions: Transitions, unit: Floats, persis
     """By default as large as an Ornstein–Uhlenbeck process's own drift, σ²/(2 sd(x)), and what is persistent."""
     d = transitions.x.shape[1]
     if options.drift is None:
-        edges = (np.asarray([edge(column) for column in transitions.x.T]) for edge in (np.min, np.max))
-        kernel = default_drift_kernel(*(constant((edge - units.location) / units.scale) for edge in edges))
+        edges, turn = _edges(transitions, units), _turn(transitions, units)
+        kernel = default_drift_kernel(*edges) if turn is None else periodic_drift_kernel(turn, edges)
         rate = constant(np.sqrt(np.square(np.square(unit[:d]) / 2) + persistent * np.square(units.time / units.scale)))
         return Unknown(stacked(kernel, d), rate, constant(np.zeros(d)), constant(np.ones(d)))
     check_kernel(options.drift, "drift", d)
+    if transitions.period is not None:
+        check_periodic(options.drift, "drift", transitions.period)
     amplitude = constant(units.time / units.scale)
     return Unknown(stacked(options.drift, d), amplitude, constant(units.location), constant(units.scale))
 
 
-def _diffusion(options: GraphOptions, unit: Floats, structure: str, units: Units) -> Unknown:
+def _edges(transitions: Transitions, units: Units) -> Edges:
+    """Lowest and highest values of each coordinate, standardised."""
+    edges = (np.asarray([edge(column) for column in transitions.x.T]) for edge in (np.min, np.max))
+    lower, upper = (constant((edge - units.location) / units.scale) for edge in edges)
+    return lower, upper
+
+
+def _turn(transitions: Transitions, units: Units) -> Float[Array, " d"] | None:
+    """2π over the period of each angle, standardised; 0 for what is none, None where nothing is."""
+    if transitions.period is None:
+        return None
+    angle = transitions.period > 0
+    return constant(np.where(angle, 2 * np.pi * units.scale / np.where(angle, transitions.period, 1.0), 0.0))
+
+
+def _diffusion(options: GraphOptions, transitions: Transitions, unit: Floats, structure: str, units: Units) -> Unknown:
     """A given kernel is that of σ in the data's units; under the exp link, that of ln σ."""
     d, entries = len(units.scale), len(unit)
     if options.diffusion is None:
-        kernel = stacked(default_diffusion_kernel(d), entries)
-        return Unknown(kernel, constant(np.ones(entries)), constant(np.zeros(d)), constant(np.ones(d)))
+        edges, turn = _edges(transitions, units), _turn(transitions, units)
+        own = default_diffusion_kernel(d) if turn is None else periodic_diffusion_kernel(turn, edges)
+        return Unknown(stacked(own, entries), constant(np.ones(entries)), constant(np.zeros(d)), constant(np.ones(d)))
     check_kernel(options.diffusion, "diffusion", d)
+    if transitions.period is not None:
+        check_periodic(options.diffusion, "diffusion", transitions.period)
     rows, columns = diffusion_entries(structure, d)
     amplitude = 1.0 / in_data_units(unit, rows, units)
     if options.link == "exp":

@@ -24,6 +24,7 @@ from onepath.data.transitions import Transitions, Units
 from onepath.data.weekends import Weekends
 from onepath.gp.features import Basis, Unknown
 from onepath.gp.kernels import Cubic, Linear, Matern
+from onepath.gp.periodic import Harmonics, PeriodicMatern
 from onepath.graph.graph import Graph
 from onepath.graph.laws import LAWS, Law
 from onepath.inference.adequacy import Stiffness
@@ -42,7 +43,7 @@ LARGE = 1000
 OWN: dict[str, type] = {
     cls.__name__: cls
     for cls in (
-        *(Matern, Linear, Cubic, Basis, Unknown, Graph, Member, Posterior),
+        *(Matern, Linear, Cubic, PeriodicMatern, Harmonics, Basis, Unknown, Graph, Member, Posterior),
         *(Trajectory, Clock, Weekends, Business, Transitions, Units, Optimum, Stiffness, Methods, Exact),
     )
 }

@@ -6,7 +6,7 @@ import numpy as np
 
 from onepath.data.statistics import mean_square
 from onepath.gp.parameters import LENGTH
-from onepath.model import Curves, Model, asked_once
+from onepath.model import Curve, Model, asked_once
 from onepath.numerics.arrays import Floats
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -24,13 +24,21 @@ class Banded(NamedTuple):
     upper: float
 
 
+class Shown(NamedTuple):
+    """Drift and spread of the noise of each coordinate (n, d) at points (n, d), with 90 % bands."""
+
+    points: Floats
+    drift: Curve
+    noise: Curve
+
+
 class Values(NamedTuple):
-    """Drift and diffusion of one coordinate, at one value of it, the others at their median."""
+    """Drift and spread of the noise of one coordinate, at one value of it, the others at their median."""
 
     name: str
     at: float
     drift: Banded
-    diffusion: Banded
+    noise: Banded
 
 
 class Steps(NamedTuple):
@@ -55,23 +63,28 @@ def unexplained(model: Model) -> float:
     return float(np.max(model.noise / mean_square(model.transitions)))
 
 
+def shown_at(model: Model, points: Floats) -> Shown:
+    """What tables and figures show at points (n, d)."""
+    return Shown(points, Curve(model.drift(points), *model.drift_band(points)), model.spread(points))
+
+
 @asked_once
-def curves(model: Model) -> Curves:
-    """Drift and diffusion along each coordinate, one after another, at quantiles of the data."""
+def curves(model: Model) -> Shown:
+    """Drift and noise along each coordinate, one after another, at quantiles of the data."""
     x = model.transitions.x
     points = np.tile(np.median(x, axis=0), (model.dimension * len(QUANTILES), 1))
     for i in range(model.dimension):
         points[i * len(QUANTILES) : (i + 1) * len(QUANTILES), i] = np.quantile(x[:, i], QUANTILES)
-    return model.curves(points)
+    return shown_at(model, points)
 
 
 def values(model: Model) -> list[Values]:
     """The same, one row for each point: of the coordinate along which it lies."""
-    points, drift, diffusion = curves(model)
+    points, *both = curves(model)
     rows = []
     for k, point in enumerate(points):
         i = k // len(QUANTILES)
-        f, s = Banded(*(float(part[k, i]) for part in drift)), Banded(*(float(part[k, i, i]) for part in diffusion))
+        f, s = (Banded(*(float(part[k, i]) for part in curve)) for curve in both)
         rows.append(Values(model.names[i], float(point[i]), f, s))
     return rows
 

@@ -33,12 +33,14 @@ def law(model: Model) -> str:
 
 def polynomials(model: Model) -> list[str]:
     """Drift and diffusion as polynomials, for each dimension where that is nearly all of them."""
+    if model.period is not None:  # a polynomial says nothing of an angle
+        return []
     found, lines = equations(model), []
-    for side, polynomials in (("drift", found.drift), ("diffusion", found.diffusion)):
+    for side, polynomials in (("drift", found.drift), (noise(model), found.diffusion)):
         for name, polynomial in zip(model.names, polynomials, strict=True):
             if polynomial.is_clear:
                 text = written(polynomial, found.variables)
-                lines.append(f"{side} of {name} = {text}   {per_time(model, side == 'diffusion')}")
+                lines.append(f"{side} of {name} = {text}   {per_time(model, side != 'drift')}")
     return lines
 
 
@@ -64,12 +66,32 @@ def weekends(model: Model) -> str | None:
     return f"Weekends are not counted{f': {why}' if why else ''}.{others} {days}"
 
 
+def noise(model: Model) -> str:
+    """What the spread of dX is called: the diffusion, where that is σ itself."""
+    return "noise" if model.graph.structure == "full" or model.constant_part.any() else "diffusion"
+
+
+def whole_noise(model: Model) -> str | None:
+    """What is shown as noise, where that is not σ itself."""
+    full, constant = model.graph.structure == "full", bool(model.constant_part.any())
+    if not (full or constant):
+        return None
+    root = f"√({'(σσᵀ)ᵢᵢ' if full else 'σ²'}{' + λ/Δt' if constant else ''})"
+    each = " of each coordinate" if model.dimension > 1 else ""
+    what = f"Noise is the standard deviation of dX{each}, {root} {per_time(model, root=True)}"
+    if not constant:
+        return f"{what}; what coordinates have in common is in σ."
+    share = numbers.unexplained(model)
+    return f"{what}: λ, which does not grow with the step, is {share:.0%} of an increment's mean square."
+
+
 def caution(model: Model) -> str | None:
-    """What a reader must know before trusting the diffusion."""
+    """What a reader must know before trusting the noise."""
     share = numbers.unexplained(model)
     if share < MUCH:
         return None
     return (
-        f"{share:.0%} of the mean square of an increment does not grow with the length of a step, and is not in the "
-        "diffusion shown: this is what measurement noise, rounding, or steps of unequal activity (such as weekends) do."
+        f"{share:.0%} of the mean square of an increment does not grow with the length of a step: this is what "
+        "measurement noise, rounding, or steps of unequal activity (such as weekends) do. The noise shown is the whole "
+        "of it at the data's step, and not that of other steps."
     )

@@ -55,6 +55,8 @@ def _model(model: Model) -> list[str]:
 
 def _equations(model: Model) -> list[str]:
     """The drift as a polynomial, for each dimension where that is nearly all of it."""
+    if model.period is not None:
+        return ["Equation    none: a polynomial says nothing of an angle"]
     lines, found = [], equations(model)
     for name, polynomial in zip(model.names, found.drift, strict=True):
         of = f" of {name}" if model.dimension > 1 else ""
@@ -88,16 +90,17 @@ def _follows(model: Model) -> list[str]:
 
 
 def _table(model: Model) -> list[str]:
-    """Drift and diffusion with 90 % bands along each coordinate, the others at their median."""
+    """Drift and noise with 90 % bands along each coordinate, the others at their median."""
     lines: list[str] = []
-    headed = ""
+    headed, noise = "", sentences.noise(model)
     for name, at, f, s in numbers.values(model):
         if name != headed:
-            lines.append(f"{name:>12}  {'drift':>12}  {'90 % band':>23}  {'diffusion':>12}  {'90 % band':>23}")
+            lines.append(f"{name:>12}  {'drift':>12}  {'90 % band':>23}  {noise:>12}  {'90 % band':>23}")
             headed = name
         f_band, s_band = (f"[{one.lower:.4g}, {one.upper:.4g}]" for one in (f, s))
         lines.append(f"{at:>12.4g}  {f.value:>12.4g}  {f_band:>23}  {s.value:>12.4g}  {s_band:>23}")
     per = _per(model)
     if per:
-        lines.append(f"            drift{per}, diffusion{_per(model, '^½')}")
-    return lines
+        lines.append(f"            drift{per}, {noise}{_per(model, '^½')}")
+    said = sentences.whole_noise(model)
+    return lines if said is None else [*lines, f"            {said}"]

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from onepath.after.consequences import shown_range
 from onepath.model import Curve, Model
 from onepath.numerics.arrays import Floats
 from onepath.numerics.checks import check_whole
@@ -22,7 +23,8 @@ def line_through(model: Model, index: int, count: int) -> Floats:
     """Points (count, d) along one coordinate over the data's range, the others at their median."""
     x = model.transitions.x
     points = np.tile(np.median(x, axis=0), (count, 1))
-    low, high = (x[:, index].min(), x[:, index].max()) if x.shape[1] == 1 else np.quantile(x[:, index], [0.005, 0.995])
+    whole = x.shape[1] == 1 or (model.period is not None and model.period[index] > 0)
+    low, high = shown_range(model, index) if whole else np.quantile(x[:, index], [0.005, 0.995])
     points[:, index] = np.linspace(low, high, count)
     return points
 

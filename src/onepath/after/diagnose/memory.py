@@ -5,6 +5,7 @@ from scipy import stats
 
 from onepath.after.diagnose.check import Check, smallest
 from onepath.after.diagnose.residuals import LEAST_PAIRS, Residuals, normal_tail
+from onepath.data.transitions import nearest
 from onepath.numerics.arrays import Floats
 from onepath.numerics.linalg import lower_roots
 
@@ -99,6 +100,7 @@ def predictions(residuals: Residuals, steps: int) -> tuple[Floats, Floats, Float
         apart = moved - mean[:, None]
         covariance = np.einsum("nki,nkj->nij", apart, apart) / (2 * d + 1)
         covariance += step_covariance.reshape(*points.shape, d).mean(axis=1)
-    error = x[begin + steps - 1] + y[begin + steps - 1] - mean
+    error = nearest(x[begin + steps - 1] + y[begin + steps - 1] - mean, residuals.transitions.period)
     weight = np.min([residuals.weight[begin + k] for k in range(steps)], axis=0)
-    return np.linalg.solve(lower_roots(covariance), error[:, :, None])[:, :, 0], residuals.z[begin], weight
+    whitened = np.asarray(np.linalg.solve(lower_roots(covariance), error[:, :, None])[:, :, 0], float)
+    return whitened, residuals.z[begin], weight

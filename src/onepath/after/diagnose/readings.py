@@ -67,9 +67,15 @@ def _wrapped(name: str, values: Floats, y: Floats) -> Oddity | None:
         return None
     return Oddity(
         f"Wrapped values: {np.sum(far)} steps of {name} are all of about {reach:.3g}, its whole range, as of an angle "
-        "that wraps round. Unwrap it (np.unwrap) before fitting.",
+        f"that wraps round. Say so: periodic={_turn(reach):.7g}, or --periodic {_turn(reach):.7g}.",
         float(np.sum(np.square(y[far])) / np.sum(np.square(y[~far]))),
     )
+
+
+def _turn(reach: float) -> float:
+    """The period of angles that cover so much: a usual one where that is near, else the range itself."""
+    usual = min((1.0, 2 * np.pi, 24.0, 360.0, np.pi), key=lambda turn: abs(np.log(turn / reach)))
+    return usual if 0.9 < reach / usual <= 1.0 else reach
 
 
 def _rounded(name: str, values: Floats, y: Floats) -> Oddity | None:

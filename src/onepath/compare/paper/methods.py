@@ -56,7 +56,7 @@ class Estimate:
     notes: dict[str, Any] = field(default_factory=dict)
 
 
-UNSAID = ("progress", "observation", "bounds")
+UNSAID = ("progress", "observation", "bounds", "periodic")
 """Options whose defaults leave what comes out as it was before there were any."""
 
 

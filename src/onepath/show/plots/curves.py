@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from onepath.after import consequences
 from onepath.after.forecast import Paths
 from onepath.after.forecast import forecast as paths_ahead
-from onepath.model import Curve, Curves, Model, asked_once
+from onepath.model import Curve, Model, asked_once
 from onepath.numerics.arrays import Floats, Integers
-from onepath.show.numbers import QUANTILES
+from onepath.show.numbers import QUANTILES, Shown, shown_at
 from onepath.show.plots.style import (
     FIT,
     INK,
@@ -26,7 +26,7 @@ from onepath.show.plots.style import (
     time_axis,
     when,
 )
-from onepath.show.sentences import per_time
+from onepath.show.sentences import noise, per_time
 from onepath.show.tables import line_through
 
 POINTS, DRAWS = 200, 400
@@ -99,9 +99,9 @@ def _others(model: Model, index: int) -> str:
 
 
 @asked_once
-def _along(model: Model, index: int) -> Curves:
-    """Drift and diffusion along one coordinate, for both of their figures."""
-    return model.curves(line_through(model, index, POINTS))
+def _along(model: Model, index: int) -> Shown:
+    """Drift and noise along one coordinate, for both of their figures."""
+    return shown_at(model, line_through(model, index, POINTS))
 
 
 def drift(model: Model, figure: Any, truth: Truth | None) -> None:
@@ -119,24 +119,24 @@ def drift(model: Model, figure: Any, truth: Truth | None) -> None:
 
 
 def diffusion(model: Model, figure: Any, truth: Truth | None) -> None:
-    """σ, its diagonal in more dimensions, with its band, and the data's density under it."""
+    """The standard deviation of each dX_i with its band, and the data's density under it."""
     for i, axes in enumerate(panels := _panels(figure, model.dimension)):
         points, _, curve = _along(model, i)
-        _band(axes, points[:, i], Curve(*(part[:, i, i] for part in curve)))
+        _band(axes, points[:, i], Curve(*(part[:, i] for part in curve)))
         if truth is not None:
-            _truth(axes, points[:, i], np.abs(truth.diffusion(points)[:, i, i]))
+            _truth(axes, points[:, i], np.linalg.norm(truth.diffusion(points)[:, i], axis=1))
         no_lower_than_zero(axes)
         _density_under(axes, model.transitions.x[:, i])
         axes.set(xlabel=_others(model, i), ylabel=noise_label(model, i), xlim=points[[0, -1], i])
-    panels[0].set_title("Diffusion")
+    panels[0].set_title(noise(model).capitalize())
     legend_above(panels[columns_in(figure) - 1] if len(panels) > 1 else panels[0])
 
 
 @asked_once
 def _drawn(model: Model) -> tuple[Floats, Floats]:
-    """Drifts and diffusions (draws, n) along the line, for the figures that need whole functions (one dimension)."""
+    """Drifts and noise (draws, n) along the line, for the figures that need whole functions (one dimension)."""
     drifts, diffusions = model.functions(line_through(model, 0, POINTS), DRAWS, random_state=0)
-    return drifts[:, :, 0], diffusions[:, :, 0, 0]
+    return drifts[:, :, 0], model.spread_of(diffusions)[:, :, 0]
 
 
 def potential(model: Model, figure: Any, truth: Truth | None) -> None:
@@ -163,11 +163,11 @@ def density(model: Model, figure: Any, truth: Truth | None) -> None:
     points, axes = line_through(model, 0, POINTS), figure.subplots()
     x = points[:, 0]
     axes.hist(model.transitions.x[:, 0], BINS, density=True, color=MUTED, alpha=0.35, label="data")
-    drawn = consequences.stationary_density(x, *_drawn(model))
+    drawn = consequences.density_of(model, x, *_drawn(model))
     _band(axes, x, Curve(np.median(drawn, axis=0), *np.quantile(drawn, [0.05, 0.95], axis=0)))
     if truth is not None:
         sigma = np.abs(truth.diffusion(points)[:, 0, 0])
-        _truth(axes, x, consequences.stationary_density(x, truth.drift(points)[:, 0], sigma))
+        _truth(axes, x, consequences.density_of(model, x, truth.drift(points)[:, 0], sigma))
     name = plain(model.names[0])
     axes.set(xlabel=name, ylabel=f"density, per unit of {name}", xlim=x[[0, -1]], title="Stationary density")
     legend_above(axes)

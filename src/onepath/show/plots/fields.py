@@ -67,7 +67,8 @@ def field(model: Model, figure: Any, truth: Truth | None) -> None:
     # directions on the page: where units differ in length there, both axes are measured in their own spread
     spread = model.transitions.x.std(axis=0)
     spread = np.full(2, spread.mean()) if _comparable(points) else spread
-    longest = np.quantile(np.hypot(*(sets[-1][1] / spread).T), 0.95) or 1.0
+    largest = sets[-1][1] if len(sets[-1][1]) else mean  # where no direction is known, all are pale
+    longest = np.quantile(np.hypot(*(largest / spread).T), 0.95) or 1.0
     for where, arrows, colour, width in sets:
         if len(where):
             size = arrows / spread / longest
@@ -76,7 +77,10 @@ def field(model: Model, figure: Any, truth: Truth | None) -> None:
 
 
 def ellipses(model: Model, figure: Any) -> None:
-    """σσᵀ as ellipses: how far, and in which directions, noise carries the state during the same short time."""
+    """σσᵀ as ellipses: how far, and in which directions, noise carries the state during the same time.
+
+    With λ/Δt where that is not small.
+    """
     axes = figure.subplots()
     points, near = _grid(model, ELLIPSES)
     points = points[near]
@@ -87,7 +91,8 @@ def ellipses(model: Model, figure: Any) -> None:
     lengths = np.array([box.width / np.ptp(axes.get_xlim()), box.height / np.ptp(axes.get_ylim())])
     lengths = np.ones(2) if _comparable(points) else lengths
     root = model.diffusion(points) * lengths[:, None]
-    values, vectors = np.linalg.eigh(root @ np.swapaxes(root, 1, 2))
+    constant = np.diag(model.constant_part * np.square(lengths))
+    values, vectors = np.linalg.eigh(root @ np.swapaxes(root, 1, 2) + constant)
     heights, widths = np.sqrt(np.maximum(values, 0.0)).T
     angles = np.degrees(np.arctan2(vectors[:, 1, 1], vectors[:, 0, 1]))
     largest = 0.8 / ELLIPSES / widths.max()
@@ -99,14 +104,14 @@ def ellipses(model: Model, figure: Any) -> None:
 
 
 def maps(model: Model, figure: Any) -> None:
-    """Drift and diffusion of both coordinates over the plane, where there are data."""
+    """Drift and noise of both coordinates over the plane, where there are data."""
     points, near = _grid(model, MAP_POINTS)
-    mean, matrix = model.drift(points), model.diffusion(points)
+    mean, spread = model.drift(points), model.spread(points).mean
     grid = [part.reshape(MAP_POINTS, MAP_POINTS) for part in points.T]
     columns = columns_in(figure)
     panels = figure.subplots(4 // columns, columns).ravel()
     for i in range(2):
-        for row, values, label in ((0, mean[:, i], rate_label(model, i)), (1, matrix[:, i, i], noise_label(model, i))):
+        for row, values, label in ((0, mean[:, i], rate_label(model, i)), (1, spread[:, i], noise_label(model, i))):
             axes = panels[2 * row + i]
             shown = np.where(near, values, np.nan).reshape(MAP_POINTS, MAP_POINTS)
             reach = np.nanmax(np.abs(shown))

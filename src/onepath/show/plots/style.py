@@ -7,7 +7,7 @@ from matplotlib.dates import ConciseDateFormatter
 
 from onepath.model import Model
 from onepath.numerics.arrays import Floats
-from onepath.show.sentences import per_time
+from onepath.show.sentences import noise, per_time
 
 INK, MUTED, LINE, SAND = "#1b1b1b", "#8a8a8a", "#dcdcdc", "#f0ece2"
 
@@ -76,9 +76,9 @@ def rate_label(model: Model, index: int) -> str:
 
 
 def noise_label(model: Model, index: int) -> str:
-    """Of a diffusion, with its unit."""
+    """Of the noise's spread, with its unit."""
     name = plain(model.names[index])
-    return f"diffusion of {name}, {per_time(model, root=True)}"
+    return f"{noise(model)} of {name}, {per_time(model, root=True)}"
 
 
 def when(model: Model, t: Floats) -> Any:

@@ -22,7 +22,7 @@ from onepath.show.sentences import caution, polynomials
 CAPTIONS = {
     "trajectory": "What was observed. Gaps and missing rows are left empty.",
     "drift": "Posterior mean of the drift and its 90 % band, point by point; grey, where the data are.",
-    "diffusion": "Posterior mean of the diffusion and its 90 % band, point by point; grey, where the data are.",
+    "diffusion": "Posterior mean of the noise and its 90 % band, point by point; grey, where the data are.",
     "potential": "U = −∫ f dx, zero at the data's median. Valleys are where the drift leads to.",
     "density": "Where a path of the learned equation would spend its time, over the range of the data, with its 90 % "
     "band, against the histogram of the data. They differ where the record is too short to have settled.",
@@ -68,7 +68,7 @@ def report_page(
         f"observed steps. Rates are per {per}; bands hold 90 % of the posterior probability."
     )
     diagnosis = diagnose(model)
-    shown = table(words.values_table(model), kind="numbers")
+    shown = table(words.values_table(model), kind="numbers") + "".join(map(paragraph, words.about_noise(model)))
     sections = [
         section("data", "The data", draw("trajectory"), table(words.data_facts(model, about))),
         section("equation", "The learned equation", *_equation(model, about)),
@@ -126,13 +126,11 @@ def _others(model: Model) -> list[str]:
 
 
 def _consequences(model: Model) -> list[tuple[str, str, str]]:
-    """Left out where nothing follows: a drift without a zero in the data's range."""
-    rows = words.consequences_table(model)
+    """Left out where nothing follows: a density without a mode or a trough within the data's range."""
+    rows, said = words.consequences_table(model), words.about_consequences(model)
     if not rows.body:
         return []
-    what = "Zeros of the drift" if model.dimension == 1 else "Modes of the drift's best linear approximation"
-    said = paragraph(f"{what}, within the data's range. The last column says how many of the posterior draws have it.")
-    return [section("follows", "What follows", table(rows, kind="numbers"), said)]
+    return [section("follows", "What follows", table(rows, kind="numbers"), *map(paragraph, said))]
 
 
 def _geometry(model: Model, draw: Numbered) -> list[tuple[str, str, str]]:

@@ -67,8 +67,9 @@ def data_facts(model: Model, about: About) -> Rows:
 
 
 def values_table(model: Model) -> Rows:
-    """Drift and diffusion with 90 % bands along each coordinate, the others at their median."""
-    head = ("at", f"drift, {per_time(model)}", "90 % band", f"diffusion, {per_time(model, root=True)}", "90 % band")
+    """Drift and noise with 90 % bands along each coordinate, the others at their median."""
+    noise = f"{sentences.noise(model)}, {per_time(model, root=True)}"
+    head = ("at", f"drift, {per_time(model)}", "90 % band", noise, "90 % band")
     body = []
     for name, at, f, s in numbers.values(model):
         body.append((f"{name} = {at:.4g}", *banded(*f), *banded(*s)))
@@ -84,6 +85,21 @@ def others(model: Model) -> str:
     return f"Along each coordinate, the others stand at their median: {stand}."
 
 
+def about_noise(model: Model) -> list[str]:
+    """What the noise of the table is, where that is not σ itself."""
+    said = sentences.whole_noise(model)
+    return [] if said is None else [said]
+
+
+def about_consequences(model: Model) -> list[str]:
+    """What the points or modes of the table are."""
+    found, what = consequences(model, 0.9, 400, 0), "Modes of the drift's best linear approximation"
+    if model.dimension == 1:
+        what = "Modes and troughs of the stationary density" if found.by_density else "Zeros of the drift"
+    shares = "The last column says how many of the posterior draws have it."
+    return [f"{what}, within the data's range. {shares}", *found.notes]
+
+
 def consequences_table(model: Model) -> Rows:
     """Fixed points with their slopes and passages between them, or modes; medians and bands over draws."""
     found, per, times = consequences(model, 0.9, 400, 0), per_time(model), model.trajectory.times
@@ -93,11 +109,12 @@ def consequences_table(model: Model) -> Rows:
         body.append((what, *banded(band.median, band.lower, band.upper), share))
 
     for point in found.fixed_points:
-        kind = "Stable" if point.stable else "Unstable"
-        add(f"{kind} point of {model.names[0]}", point.position, f"{point.share:.0%}")
-        add(f"Slope of the drift there, {per}", point.slope)
+        add(f"{found.kind(point).capitalize()}, {model.names[0]}", point.position, f"{point.share:.0%}")
+        add(f"Slope {'there' if found.by_density else 'of the drift there'}, {per}", point.slope)
     for passage in found.passages:
         add(f"Mean time from {passage.start:.4g} to {passage.end:.4g}, {times}", passage.time)
+    if found.velocity is not None:
+        add(f"Mean velocity, {per}", found.velocity)
     for k, mode in enumerate(found.modes, 1):
         add(f"Rate of mode {k}, {per}", mode.rate, f"{mode.share:.0%}")
         if np.isfinite(mode.period.median):
