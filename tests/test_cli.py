@@ -264,7 +264,7 @@ def test_forecasts(fitted):
 
 def test_what_is_kept_of_compiled_programs_is_said_and_removed(tmp_path, monkeypatch):
     monkeypatch.setenv("ONEPATH_CACHE", str(tmp_path))
-    (tmp_path / "one.program").write_bytes(bytes(3 << 20))
+    (tmp_path / f"{64 * 'a'}.program").write_bytes(bytes(3 << 20))
     assert "1 files, 3.0 MB kept, of at most 200 MB" in run("info", "--cache").stdout
     assert json.loads(run("info", "--clear-cache", "--json").stdout)["bytes"] == 3 << 20
     assert list(tmp_path.iterdir()) == []
