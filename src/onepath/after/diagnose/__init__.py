@@ -3,7 +3,7 @@
 Every test is made on residuals whitened by the model's own law, so that noise which depends on the state is no fault.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,15 +11,18 @@ from onepath.after.diagnose.change import (
     ask_drift_change,
     ask_noise_change,
     ask_season,
-    cycles_of,
+    clear_season,
+    lines_of,
     without_seasons_and_changes,
 )
 from onepath.after.diagnose.check import LEVEL, Check, CheckResult, holm
 from onepath.after.diagnose.lags import lag_checks, lags_of
 from onepath.after.diagnose.memory import ask_jumps, ask_markov
 from onepath.after.diagnose.readings import ask_readings
-from onepath.after.diagnose.residuals import Residuals, ask_balance, ask_residuals, whitened
+from onepath.after.diagnose.residuals import Residuals, ask_balance, ask_residuals, whitened, whole_of
+from onepath.after.diagnose.sample import MOST, Sample, rows_looked_at
 from onepath.after.diagnose.steps import ask_reach, ask_step
+from onepath.after.diagnose.table import Table, tabled
 from onepath.after.diagnose.waves import ask_waves
 from onepath.model import Model, asked_once
 from onepath.numerics.arrays import Floats, evenly
@@ -37,13 +40,14 @@ class Diagnosis:
     verdict: str
     questions: list[CheckResult]
     faults: tuple[str, ...]
+    looked: str = ""  # at which part of a long record; "" at all of it
 
     @property
     def fits(self) -> bool:
         return not self.faults
 
     def __str__(self) -> str:
-        lines = [self.verdict, ""]
+        lines = [self.verdict, *([f"({self.looked})"] if self.looked else []), ""]
         for question in self.questions:
             p = "" if question.p_value != question.p_value else f"p = {question.p_value:.2g}"
             lines.append(f"{'✗' if question.flagged else '✓'} {question.name:18} {p:12} {question.verdict}")
@@ -53,11 +57,22 @@ class Diagnosis:
 @asked_once
 def diagnose(model: Model) -> Diagnosis:
     """Put all questions to a fitted model."""
-    residuals = whitened(model.transitions, model.trajectory.step, model.increments)
-    room = _room(model)
+    residuals, room = residuals_of(model), _room(model)
     checks = law_checks(residuals, model.trajectory.times, room)
     readings = ask_readings(model.trajectory, model.transitions, room)
-    return diagnosis_of([readings, *checks, ask_step(model, residuals), ask_reach(model, residuals)])
+    found = diagnosis_of([readings, *checks, ask_step(model, residuals), ask_reach(model)])
+    return found if residuals.sample is None else replace(found, looked=residuals.sample.told)
+
+
+def residuals_of(model: Model) -> Residuals:
+    """Residuals of all transitions; of a long record those of some stretches, and sums over all where that is quick."""
+    transitions, step = model.transitions, model.trajectory.step
+    law, rows = tabled(transitions, model.increments), rows_looked_at(len(transitions))
+    if rows is None:
+        return whitened(transitions, step, law)
+    whole = whole_of(transitions, law, MOST) if isinstance(law, Table) else None
+    sample = Sample(rows, len(transitions), float(transitions.dt.mean()), whole)
+    return whitened(transitions.rows(rows), step[rows], law, sample)
 
 
 def _room(model: Model) -> Floats:
@@ -74,7 +89,8 @@ def law_checks(residuals: Residuals, times: str, room: Floats | None = None) -> 
     """
     if room is None:
         room = np.full(residuals.z.shape[1], 1.645 / np.sqrt(2 * residuals.total))
-    clean = without_seasons_and_changes(residuals, cycles_of(residuals))
+    lines = lines_of(residuals)
+    clean = without_seasons_and_changes(residuals, clear_season(lines))
     return [
         ask_residuals(residuals),
         ask_balance(residuals),
@@ -83,7 +99,7 @@ def law_checks(residuals: Residuals, times: str, room: Floats | None = None) -> 
         ask_jumps(residuals),
         ask_drift_change(residuals),
         ask_noise_change(residuals),
-        ask_season(residuals, times),
+        ask_season(residuals, lines, times),
         ask_waves(residuals),
     ]
 
