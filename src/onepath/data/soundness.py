@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from onepath.data.clocks import median_length
 from onepath.numerics.arrays import Floats, Integers, evenly
 from onepath.numerics.caution import caution
 
@@ -67,7 +68,7 @@ def _varies(column: Floats, step: Integers) -> bool:
 
 def _check_sizes(x: Floats, t: Floats, step: Integers, names: tuple[str, ...]) -> None:
     """Values, or steps, whose squares or ratios are no numbers any more; offsets that leave no digits."""
-    shortest = float(np.median(t[step + 1] - t[step]))
+    shortest = median_length(t[1:] - t[:-1] if len(step) == len(t) - 1 else t[step + 1] - t[step])
     _check_power("the step between times", shortest, "t")
     _check_digits("The time", "passes", float(max(-t.min(), t.max())), shortest)
     for name, column in zip(names, x.T, strict=True):

@@ -155,11 +155,11 @@ def _line(z: Floats) -> Line:
     k = int(np.argmax(power[bins] / around))
     ratio = power[bins[k]] / around[k]
     # k bins over the mean of SIDE k others are F(2k, 2k SIDE)
-    log_p = -SIDE * np.log1p(ratio / SIDE)
-    if stretches > 1:
-        log_p = stats.f.logsf(ratio, 2 * stretches, 2 * stretches * SIDE)
+    log_p, height = -SIDE * np.log1p(ratio / SIDE), power[bins[k]]
+    if stretches > 1:  # where noise adds up too
+        log_p, height = stats.f.logsf(ratio, 2 * stretches, 2 * stretches * SIDE), height - around[k]
     # a wave of amplitude A over n residuals has the power (A n / 2)², and A² / 2 of the variance
-    share = 2.0 * power[bins[k]] / n / np.sum(np.square(centred))
+    share = 2.0 * height / n / np.sum(np.square(centred))
     return Line(float(min(0.0, log_p + np.log(len(bins)))), float(FINER * n / bins[k]), float(share), stretches == 1)
 
 

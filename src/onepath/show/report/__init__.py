@@ -149,7 +149,8 @@ def _diagnostics(diagnosis: Diagnosis) -> list[tuple[str, str, str]]:
     asked = diagnosis.questions
     body = [(_marked(item), item.verdict, _number(item.statistic), _probability(item.p_value)) for item in asked]
     shown = table(words.Rows(("question", "answer", "statistic", "p"), body), kind="answers")
-    return [section("diagnostics", "Is this model right?", paragraph(diagnosis.verdict), shown)]
+    looked = paragraph(f"The diagnosis {diagnosis.looked}.") if diagnosis.looked else ""
+    return [section("diagnostics", "Is this model right?", paragraph(diagnosis.verdict) + looked, shown)]
 
 
 def _verdict(diagnosis: Diagnosis) -> str:
