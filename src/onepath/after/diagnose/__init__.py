@@ -19,13 +19,14 @@ from onepath.after.diagnose.check import LEVEL, Check, CheckResult, holm
 from onepath.after.diagnose.lags import lag_checks, lags_of
 from onepath.after.diagnose.memory import ask_jumps, ask_markov
 from onepath.after.diagnose.readings import ask_readings
-from onepath.after.diagnose.residuals import Residuals, ask_balance, ask_residuals, whitened, whole_of
+from onepath.after.diagnose.residuals import Increments, Residuals, ask_balance, ask_residuals, whitened, whole_of
 from onepath.after.diagnose.sample import MOST, Sample, rows_looked_at
 from onepath.after.diagnose.steps import ask_reach, ask_step
 from onepath.after.diagnose.table import Table, tabled
 from onepath.after.diagnose.waves import ask_waves
+from onepath.data.transitions import Transitions
 from onepath.model import Model, asked_once
-from onepath.numerics.arrays import Floats, evenly
+from onepath.numerics.arrays import Floats, Integers, evenly
 
 __all__ = ["CheckResult", "Diagnosis", "diagnose", "diagnosis_of", "whitened"]
 
@@ -57,22 +58,21 @@ class Diagnosis:
 @asked_once
 def diagnose(model: Model) -> Diagnosis:
     """Put all questions to a fitted model."""
-    residuals, room = residuals_of(model), _room(model)
+    residuals, room = residuals_of(model.transitions, model.trajectory.step, model.increments), _room(model)
     checks = law_checks(residuals, model.trajectory.times, room)
     readings = ask_readings(model.trajectory, model.transitions, room)
     found = diagnosis_of([readings, *checks, ask_step(model, residuals), ask_reach(model)])
     return found if residuals.sample is None else replace(found, looked=residuals.sample.told)
 
 
-def residuals_of(model: Model) -> Residuals:
+def residuals_of(transitions: Transitions, row: Integers, law: Increments) -> Residuals:
     """Residuals of all transitions; of a long record those of some stretches, and sums over all where that is quick."""
-    transitions, step = model.transitions, model.trajectory.step
-    law, rows = tabled(transitions, model.increments), rows_looked_at(len(transitions))
+    law, rows = tabled(transitions, law), rows_looked_at(len(transitions))
     if rows is None:
-        return whitened(transitions, step, law)
+        return whitened(transitions, row, law)
     whole = whole_of(transitions, law, MOST) if isinstance(law, Table) else None
     sample = Sample(rows, len(transitions), float(transitions.dt.mean()), whole)
-    return whitened(transitions.rows(rows), step[rows], law, sample)
+    return whitened(transitions.rows(rows), row[rows], law, sample)
 
 
 def _room(model: Model) -> Floats:
