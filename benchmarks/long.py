@@ -40,7 +40,7 @@ ROWS = {
     "summary, 1 000 000 rows": (SUMMARY.format(question="summary"), "million.npy"),
     "diagnose, 10 000 rows": (SUMMARY.format(question="diagnose"), "line.npy"),
     "diagnose, 10 000 rows in 2-D": (SUMMARY.format(question="diagnose"), "plane.npy"),
-    "command, CSV of 10 000 000 rows": (COMMAND, "long.csv"),
+    "command, long CSV": (COMMAND, "long.csv"),
 }
 
 
@@ -73,7 +73,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--other", help="PYTHONPATH of another version")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--rows", type=int, default=10_000_000, help="of the CSV")
+    parser.add_argument("--rows", type=int, default=10_000_000, help="of the long CSV")
     parser.add_argument("--only", default="", help="rows of the table with this in their name")
     options = parser.parse_args()
     here = str(Path(__file__).parents[1] / "src")
