@@ -13,7 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from onepath.after.diagnose import CheckResult, Diagnosis, diagnose, whitened
-from onepath.after.diagnose.change import cycles_of, without_seasons_and_changes
+from onepath.after.diagnose.change import clear_season, lines_of, without_seasons_and_changes
 from onepath.after.diagnose.picture import STEPS, picture_of
 from onepath.after.equation import expansion_point
 from onepath.after.forecast import Paths
@@ -209,7 +209,7 @@ def test_the_figure_of_the_diagnosis_shows_what_numpy_finds(line, plane):
         np.testing.assert_allclose(found.z, z, rtol=1e-6)
         # the variance of sums of neighbours, over that of as many alone; ends of the record count less in a window
         residuals = whitened(model.transitions, model.trajectory.step, model.increments)
-        clean = without_seasons_and_changes(residuals, cycles_of(residuals))
+        clean = without_seasons_and_changes(residuals, clear_season(lines_of(residuals)))
         windows = [np.lib.stride_tricks.sliding_window_view(clean, k, axis=0).sum(axis=-1) for k in STEPS]
         sums = [np.mean(np.square(window), axis=0) / k for window, k in zip(windows, STEPS, strict=True)]
         np.testing.assert_allclose(found.ratios, sums / np.mean(np.square(clean), axis=0), atol=10 / len(z))

@@ -20,7 +20,7 @@ from onepath.inference.posterior import evaluate
 from onepath.inference.posterior.increments import increments
 from onepath.inference.posterior.posterior import Posterior
 from onepath.inference.result import Fit
-from onepath.numerics.arrays import Floats
+from onepath.numerics.arrays import Floats, evenly
 from onepath.numerics.checks import check_probability, check_whole
 from onepath.numerics.linalg import lower_roots
 from onepath.numerics.precision import in_double
@@ -33,6 +33,9 @@ SPREAD_DRAWS = 400
 
 SMALL_SHARE = 0.03
 """Of an increment's mean square: as much of λ is left out of what is shown as noise."""
+
+MANY = 1 << 17
+"""Transitions of which some say where the data are."""
 
 QUADRATURE = 12
 """Nodes of the average over a diffusion's posterior."""
@@ -138,20 +141,30 @@ class Model:
         """Probability that the diffusion is the same everywhere; None where that was not asked."""
         return self.posterior.constant_noise
 
+    @property
+    def _turning(self) -> Trajectory:
+        """The trajectory of angles, standardised: where a turn begins is read off it."""
+        observed, units = self.trajectory, self.units
+        period = None if self.period is None else self.period / units.scale
+        return replace(observed, x=units.points(observed.x), t=observed.t / units.time, period=period)
+
     @cached_property
     def standard(self) -> "Model":
-        """The same model in its own units: what is computed there is the same in all units, and does not overflow."""
-        trajectory, units = self.trajectory, self.units
+        """The same model in its own units: what is computed there is the same in all units, and does not overflow.
+
+        Its trajectory is as it was observed, but for angles. Of a long record it has transitions spread evenly, and the
+        outmost ones.
+        """
+        units, transitions = self.units, self.transitions
         own = Units(np.zeros_like(units.location), np.ones_like(units.scale), 1.0)
+        if len(transitions) > MANY:
+            x = transitions.x
+            outmost = [*x.argmin(axis=0), *x.argmax(axis=0)]
+            transitions = transitions.rows(np.union1d(evenly(len(x), MANY), outmost))
         return replace(
             self,
-            trajectory=replace(
-                trajectory,
-                x=units.points(trajectory.x),
-                t=trajectory.t / units.time,
-                period=None if self.period is None else self.period / units.scale,
-            ),
-            transitions=units.standardised(self.transitions),
+            trajectory=self._turning if self.period is not None else self.trajectory,
+            transitions=units.standardised(transitions),
             units=own,
             bounds=None if self.bounds is None else units.points(self.bounds.T).T,
         )

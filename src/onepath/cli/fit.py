@@ -141,6 +141,7 @@ def fit(
         chosen = Chosen(time, tuple(value or ()), group, dt, unit, time_unit, wide, missing)
         seen = choose_columns(table.frame, chosen)
         notes = [*table.notes, *seen.notes]
+        del table  # which is as large as the data
         if not json:
             note(f"{data}: {'; '.join(notes)}")
         settings: dict[str, Any] = {

@@ -73,10 +73,13 @@ def _pandas_times(times: Any) -> np.ndarray:
         index = index.to_timestamp()
     if isinstance(index, pd.DatetimeIndex) and index.tz is not None:
         index = index.tz_convert(None)
-    return index.to_numpy(dtype=float, na_value=np.nan) if index.dtype.kind in REAL else index.to_numpy()
+    plain = index.dtype.kind not in REAL or index.dtype == np.float64
+    return index.to_numpy() if plain else index.to_numpy(dtype=float, na_value=np.nan)
 
 
 def _check_increasing(times: np.ndarray, what: str) -> None:
+    if np.all(times[1:] > times[:-1]) and np.all(np.isfinite(times[[0, -1]])):
+        return
     step_back, step_none = np.r_[False, times[1:] < times[:-1]], np.r_[False, times[1:] == times[:-1]]
     faults = [
         (~np.isfinite(times), "are missing or infinite", "drop those rows or mend their times"),

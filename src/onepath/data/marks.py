@@ -31,7 +31,7 @@ def check_marks(x: Floats, names: tuple[str, ...]) -> None:
 def _marks_of(column: Floats) -> tuple[list[float], tuple[float, float]]:
     """Marks at either end of a column, the outermost first, and between which values the others lie."""
     marks: list[float] = []
-    left = column[~np.isnan(column)]
+    left = column[~np.isnan(column)] if np.isnan(column.min()) else column
     while True:
         low, high = float(left.min()), float(left.max())
         for mark in (high, low):

@@ -67,7 +67,8 @@ def _varies(column: Floats, step: Integers) -> bool:
 
 def _check_sizes(x: Floats, t: Floats, step: Integers, names: tuple[str, ...]) -> None:
     """Values, or steps, whose squares or ratios are no numbers any more; offsets that leave no digits."""
-    shortest = float(np.median(t[step + 1] - t[step]))
+    some = step[evenly(len(step), LOOKED_AT)]
+    shortest = float(np.median(t[some + 1] - t[some]))
     _check_power("the step between times", shortest, "t")
     _check_digits("The time", "passes", float(max(-t.min(), t.max())), shortest)
     for name, column in zip(names, x.T, strict=True):
@@ -80,7 +81,6 @@ def _check_sizes(x: Floats, t: Floats, step: Integers, names: tuple[str, ...]) -
                 f"{name} moves over {spread:.2g} at steps of {shortest:.2g}: its drift and diffusion are beyond what "
                 "double precision can hold. Pass both in units in which they are nearer to 1"
             )
-        some = step[evenly(len(step), LOOKED_AT)]
         moved = float(np.sqrt(np.mean(np.square((column[some + 1] - column[some]) / spread)))) * spread
         if moved > 0.0:
             _check_digits(name, "moves by", largest, moved)

@@ -89,25 +89,30 @@ def read_trajectory(
     # column by column: over a short last axis NumPy is many times slower
     observed = ~np.logical_or.reduce([np.isnan(column) for column in values.T])
 
-    length = np.diff(time)
+    step, gaps, left_out, said = _steps(time, record, observed, gap)
+    check_sound(values, time, step, names, left_out)
+    check_marks(values, names)
+    if gaps:
+        caution(said)
+    for array in (values, time, record, step):
+        array.flags.writeable = False
+    return Trajectory(values, time, record, step, gaps, int(np.sum(~observed)), names, unit, clock)
+
+
+def _steps(time: np.ndarray, record: np.ndarray, observed: np.ndarray, gap: float) -> tuple[np.ndarray, int, str, str]:
+    """Rows that begin a transition, how many steps are recording gaps, and in words what was left out and why."""
+    length = time[1:] - time[:-1]
     within = record[1:] == record[:-1]
     whole = within & observed[1:] & observed[:-1]
     median = median_length(length if within.all() else length[within])
     too_long = whole & (length > gap * median)
-    step = np.flatnonzero(whole & ~too_long)
     gaps = int(too_long.sum())
-
     left_out = f"{np.sum(within & ~whole)} touch a missing row, {gaps} are recording gaps"
-    check_sound(values, time, step, names, left_out)
-    check_marks(values, names)
-    if gaps:
-        caution(
-            f"{gaps} of {whole.sum()} steps are longer than {gap:g} times the median step ({median:.4g}) and were left "
-            "out as recording gaps; pass gap= to change this"
-        )
-    for array in (values, time, record, step):
-        array.flags.writeable = False
-    return Trajectory(values, time, record, step, gaps, int(np.sum(~observed)), names, unit, clock)
+    said = (
+        f"{gaps} of {whole.sum()} steps are longer than {gap:g} times the median step ({median:.4g}) and were left "
+        "out as recording gaps; pass gap= to change this"
+    )
+    return np.flatnonzero(whole & ~too_long), gaps, left_out, said
 
 
 def read_bounds(bounds: Any, trajectory: Trajectory) -> np.ndarray | None:
@@ -206,7 +211,9 @@ def _read_pandas(data: Any, what: str) -> Table:
     if odd:
         raise TypeError(f"{what} has columns that are not real numbers: {odd}. Leave them out, pass times as t=")
     names = None if isinstance(frame.columns, pd.RangeIndex) else tuple(printable(str(name)) for name in frame.columns)
-    return Table(what, frame.to_numpy(dtype=float, na_value=np.nan), names, frame.index)
+    plain = all(dtype == np.float64 for dtype in frame.dtypes)
+    values = frame.to_numpy() if plain else frame.to_numpy(dtype=float, na_value=np.nan)
+    return Table(what, values, names, frame.index)
 
 
 def _common_names(tables: list[Table]) -> tuple[str, ...]:

@@ -9,12 +9,16 @@ from onepath.io.chosen import Chosen
 from onepath.io.dates import looks_like_dates, parse_dates
 from onepath.io.errors import BadTable, listed
 from onepath.io.time_names import date_parts, read_time_name
+from onepath.numerics.arrays import evenly
 
 if TYPE_CHECKING:
     import pandas as pd
 
 EARLIEST, LATEST = 1700, 2250
 """Years that dates can have."""
+
+LOOKED_AT = 1000
+"""Rows that tell whether a look at all of them is worth while."""
 
 
 class Found(NamedTuple):
@@ -105,6 +109,11 @@ def _same_clock(clock: "pd.Series", other: "pd.Series") -> bool:
     """Whether one is a straight line in the other."""
     if len(clock) < 3 or other.isna().any() or clock.isna().any():
         return False
+    some = evenly(len(clock), LOOKED_AT)
+    return _same_line(clock.iloc[some], other.iloc[some]) and _same_line(clock, other)
+
+
+def _same_line(clock: "pd.Series", other: "pd.Series") -> bool:
     first, second = (
         np.asarray(part.astype("int64" if part.dtype.kind in "mM" else float), float) for part in (clock, other)
     )

@@ -190,14 +190,14 @@ def _ordered(
     states: "pd.DataFrame", clock: "pd.Series | None", notes: list[str], chosen: Chosen, unit: str | None
 ) -> tuple["pd.DataFrame", "pd.Series | None"]:
     """Newest-first tables are turned round; other disorder is refused."""
-    if clock is None or (clock.is_monotonic_increasing and clock.is_unique):
+    if clock is None or _grows(times := clock.to_numpy()):
         return states.reset_index(drop=True), None if clock is None else clock.reset_index(drop=True)
-    if clock.is_monotonic_decreasing and clock.is_unique:
+    if _grows(times[::-1]):
         if (note := "rows turned round, being newest first") not in notes:
             notes.append(note)
         return states.iloc[::-1].reset_index(drop=True), clock.iloc[::-1].reset_index(drop=True)
     more = "" if chosen.group else "; if the table holds several trajectories, name their column with --group"
-    if (step := rounded_step(clock.to_numpy())) is not None:
+    if (step := rounded_step(times)) is not None:
         cure = step._replace(unit=step.unit or unit).option
         raise BadTable(f"the time column {clock.name!r} repeats, but evenly: the times are rounded: pass {cure}{more}")
     repeated = int(clock.duplicated().sum())
@@ -205,3 +205,8 @@ def _ordered(
     wrong = clock.duplicated() if repeated else clock.diff() < clock.diff().iloc[:0].sum()
     row = int(wrong.to_numpy().argmax())
     raise BadTable(f"the time column {clock.name!r} {what}, first in row {row + 1} ({clock.iloc[row]}): {cure}{more}")
+
+
+def _grows(times: np.ndarray) -> bool:
+    """Whether each time is later than the one before."""
+    return bool(np.all(times[1:] > times[:-1]))

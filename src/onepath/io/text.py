@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from onepath.io.errors import BadTable
 from onepath.io.fields import (
@@ -30,15 +30,36 @@ MOST_COLUMNS = 10_000
 OPENING_QUOTE = re.compile(r'(^|[,;\t])\s*"')
 
 
+class Layout(NamedTuple):
+    """How a table is written."""
+
+    body: str  # its text
+    separator: str
+    names: list[str]
+    named: bool  # whether its first line is the names
+    decimal: str
+    skipped: int  # lines above it
+    notes: list[str]  # what was decided
+    marks: tuple[str, ...]  # how the text says that missing values are written
+
+
 def read_text(
     path: Path, content: bytes, encoding: str | None, missing: tuple[str, ...] = ()
 ) -> tuple["pd.DataFrame", list[str], tuple[str, ...]]:
     """The table in a text, what was decided to read it, and how the text says that missing values are written."""
     text, notes = _decoded(path, content, encoding)
+    layout = layout_of(path, text, missing)
+    _check_lines(path, layout)
+    return parsed(path, io.StringIO(layout.body), layout, missing), notes + layout.notes, layout.marks
+
+
+def layout_of(path: Path, text: str, missing: tuple[str, ...]) -> Layout:
+    """How the table in a text is written, by its first lines."""
     for number, line in enumerate(islice(io.StringIO(text), LOOKED_AT), 1):
         columns = max(map(line.count, SEPARATORS)) + 1
         if columns > MOST_COLUMNS:
             raise BadTable(f"{path} has {columns} columns in line {number}, and rows are times: is it transposed?")
+    notes: list[str] = []
     comments = skipped = _comment_lines(text)
     body = text[_offset(text, skipped) :]
     _check_quotes(path, body, skipped)
@@ -53,10 +74,9 @@ def read_text(
     first = next(rows_of(body, separator))
     named = is_header(first, missing)
     names = _names(path, first) if named else number_names(islice(rows_of(body, separator), LOOKED_AT))
-    _check_lines(path, body, separator, len(first), skipped, named)
     decimal = "," if separator != "," and _decimal_comma(body, separator, named) else "."
     notes.append(_said(shown or separator, len(names), named, comments, decimal))
-    return _frame(path, body, separator, names, named, decimal, missing), notes, marks
+    return Layout(body, separator, names, named, decimal, skipped, notes, marks)
 
 
 def _said(separator: str, columns: int, named: bool, skipped: int, decimal: str) -> str:
@@ -160,14 +180,14 @@ def _names(path: Path, first: list[str]) -> list[str]:
     return [name or f"unnamed{i + 1}" for i, name in enumerate(names)]
 
 
-def _check_lines(path: Path, body: str, separator: str, width: int, skipped: int, named: bool) -> None:
+def _check_lines(path: Path, layout: Layout) -> None:
     """Every row must have as many fields as the first: a row that is short would silently become missing values."""
-    count = 0
-    for count, row in enumerate(rows_of(body, separator), 1):
+    count, width, named = 0, len(layout.names), layout.named
+    for count, row in enumerate(rows_of(layout.body, layout.separator), 1):
         if len(row) != width:
             raise BadTable(
-                f"{path}: line {count + skipped} has {len(row)} fields and the first line has {width}, separated by "
-                f"{SEPARATORS[separator]}. Mend that line"
+                f"{path}: line {count + layout.skipped} has {len(row)} fields and the first line has {width}, "
+                f"separated by {SEPARATORS[layout.separator]}. Mend that line"
             )
     rows = count - named
     if rows < 2:
@@ -182,20 +202,19 @@ def _decimal_comma(body: str, separator: str, named: bool) -> bool:
     return any(map(COMMA_NUMBER.fullmatch, fields)) and not any("." in f and NUMBER.fullmatch(f) for f in fields)
 
 
-def _frame(
-    path: Path, body: str, separator: str, names: list[str], named: bool, decimal: str, missing: tuple[str, ...]
-) -> "pd.DataFrame":
+def parsed(path: Path, body: IO[Any], layout: Layout, missing: tuple[str, ...]) -> "pd.DataFrame":
+    """The table in a body of this layout."""
     import pandas as pd
 
     try:
         return pd.read_csv(
-            io.StringIO(body),
-            sep=r"\s+" if separator == " " else separator,
+            body,
+            sep=r"\s+" if layout.separator == " " else layout.separator,
             header=None,
-            names=names,
+            names=layout.names,
             index_col=False,
-            skiprows=int(named),
-            decimal=decimal,
+            skiprows=int(layout.named),
+            decimal=layout.decimal,
             na_values=[*MISSING, *(mark for mark in missing if not NUMBER.fullmatch(mark))],
             keep_default_na=False,
             skipinitialspace=True,

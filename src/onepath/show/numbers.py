@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from onepath.data.clocks import median_length
 from onepath.data.statistics import mean_square
 from onepath.gp.parameters import LENGTH
 from onepath.model import Curve, Model, asked_once
@@ -55,7 +56,8 @@ class Steps(NamedTuple):
 
 def steps(model: Model) -> Steps:
     """How long transitions last."""
-    return Steps(*map(float, np.quantile(model.transitions.dt, [0.0, 0.5, 1.0])))
+    dt = model.transitions.dt
+    return Steps(float(dt.min()), median_length(dt), float(dt.max()))
 
 
 def unexplained(model: Model) -> float:

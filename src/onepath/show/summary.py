@@ -10,7 +10,13 @@ from onepath.show import numbers, sentences
 def summarise(model: Model) -> str:
     """Whether the model fits, what was observed, what was learned, how it ended, and what follows."""
     learned = [*_data(model), *_model(model), *_equations(model), *_smoothness(model), *_table(model)]
-    return "\n".join([diagnose(model).verdict, *learned, *_follows(model)])
+    return "\n".join([diagnose(model).verdict, *_looked(model), *learned, *_follows(model)])
+
+
+def _looked(model: Model) -> list[str]:
+    """At which part of a long record the diagnosis looked."""
+    looked = diagnose(model).looked
+    return [f"Diagnosis   {looked}"] if looked else []
 
 
 def _data(model: Model) -> list[str]:

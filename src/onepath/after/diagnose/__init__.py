@@ -3,7 +3,7 @@
 Every test is made on residuals whitened by the model's own law, so that noise which depends on the state is no fault.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,18 +11,22 @@ from onepath.after.diagnose.change import (
     ask_drift_change,
     ask_noise_change,
     ask_season,
-    cycles_of,
+    clear_season,
+    lines_of,
     without_seasons_and_changes,
 )
 from onepath.after.diagnose.check import LEVEL, Check, CheckResult, holm
 from onepath.after.diagnose.lags import lag_checks, lags_of
 from onepath.after.diagnose.memory import ask_jumps, ask_markov
 from onepath.after.diagnose.readings import ask_readings
-from onepath.after.diagnose.residuals import Residuals, ask_balance, ask_residuals, whitened
+from onepath.after.diagnose.residuals import Increments, Residuals, ask_balance, ask_residuals, whitened, whole_of
+from onepath.after.diagnose.sample import MOST, Sample, rows_looked_at
 from onepath.after.diagnose.steps import ask_reach, ask_step
+from onepath.after.diagnose.table import Table, tabled
 from onepath.after.diagnose.waves import ask_waves
+from onepath.data.transitions import Transitions
 from onepath.model import Model, asked_once
-from onepath.numerics.arrays import Floats, evenly
+from onepath.numerics.arrays import Floats, Integers, evenly
 
 __all__ = ["CheckResult", "Diagnosis", "diagnose", "diagnosis_of", "whitened"]
 
@@ -37,13 +41,14 @@ class Diagnosis:
     verdict: str
     questions: list[CheckResult]
     faults: tuple[str, ...]
+    looked: str = ""  # at which part of a long record; "" at all of it
 
     @property
     def fits(self) -> bool:
         return not self.faults
 
     def __str__(self) -> str:
-        lines = [self.verdict, ""]
+        lines = [self.verdict, *([f"({self.looked})"] if self.looked else []), ""]
         for question in self.questions:
             p = "" if question.p_value != question.p_value else f"p = {question.p_value:.2g}"
             lines.append(f"{'✗' if question.flagged else '✓'} {question.name:18} {p:12} {question.verdict}")
@@ -53,11 +58,27 @@ class Diagnosis:
 @asked_once
 def diagnose(model: Model) -> Diagnosis:
     """Put all questions to a fitted model."""
-    residuals = whitened(model.transitions, model.trajectory.step, model.increments)
-    room = _room(model)
+    residuals, room = residuals_in(model), _room(model)
     checks = law_checks(residuals, model.trajectory.times, room)
     readings = ask_readings(model.trajectory, model.transitions, room)
-    return diagnosis_of([readings, *checks, ask_step(model, residuals), ask_reach(model, residuals)])
+    found = diagnosis_of([readings, *checks, ask_step(model, residuals), ask_reach(model)])
+    return found if residuals.sample is None else replace(found, looked=residuals.sample.told)
+
+
+@asked_once
+def residuals_in(model: Model) -> Residuals:
+    """Residuals of a model's own data."""
+    return residuals_of(model.transitions, model.trajectory.step, model.increments)
+
+
+def residuals_of(transitions: Transitions, row: Integers, law: Increments) -> Residuals:
+    """Residuals of all transitions; of a long record those of some stretches, and sums over all where that is quick."""
+    law, rows = tabled(transitions, law), rows_looked_at(len(transitions))
+    if rows is None:
+        return whitened(transitions, row, law)
+    whole = whole_of(transitions, law, MOST) if isinstance(law, Table) else None
+    sample = Sample(rows, len(transitions), float(transitions.dt.mean()), whole)
+    return whitened(transitions.rows(rows), row[rows], law, sample)
 
 
 def _room(model: Model) -> Floats:
@@ -74,7 +95,8 @@ def law_checks(residuals: Residuals, times: str, room: Floats | None = None) -> 
     """
     if room is None:
         room = np.full(residuals.z.shape[1], 1.645 / np.sqrt(2 * residuals.total))
-    clean = without_seasons_and_changes(residuals, cycles_of(residuals))
+    lines = lines_of(residuals)
+    clean = without_seasons_and_changes(residuals, clear_season(lines))
     return [
         ask_residuals(residuals),
         ask_balance(residuals),
@@ -83,7 +105,7 @@ def law_checks(residuals: Residuals, times: str, room: Floats | None = None) -> 
         ask_jumps(residuals),
         ask_drift_change(residuals),
         ask_noise_change(residuals),
-        ask_season(residuals, times),
+        ask_season(residuals, lines, times),
         ask_waves(residuals),
     ]
 

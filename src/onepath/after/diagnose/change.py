@@ -1,11 +1,13 @@
 """Does the law change with time? Drift or noise that differ between early and late, and seasons."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy import stats
 
 from onepath.after.diagnose.check import Check, smallest
 from onepath.after.diagnose.residuals import Residuals, normal_tail
-from onepath.numerics.arrays import Floats
+from onepath.numerics.arrays import Floats, Integers
 
 SPLITS = (0.25, 0.5, 0.75)
 """Where in the record a change is looked for."""
@@ -21,6 +23,9 @@ LEAST_CYCLES, SIDE, MARGIN, FINER = 8, 40, 2, 2
 """A season needs so many cycles; its line in the spectrum, evaluated at frequencies finer than 1 cycle over the record
 by a factor, is compared with so many cycles on either side, past a margin."""
 
+CLEAR = float(np.log(1e-3))
+"""ln p of a season that is left out before memory is looked for."""
+
 
 def ask_drift_change(residuals: Residuals) -> Check:
     """Residuals regressed on cubics of the state and those × early/late: χ² of the latter, the best of three splits."""
@@ -28,11 +33,11 @@ def ask_drift_change(residuals: Residuals) -> Check:
     u = np.clip(residuals.u, -FAR, FAR)
     design = np.column_stack([np.ones(n), u, u**2, u**3])
     z, variance = residuals.weighted(residuals.z), residuals.mean(np.square(residuals.z - residuals.mean(residuals.z)))
-    logs, shares = [], []
+    logs, shares, without = [], [], _explained(residuals.weighted(design), z)
     for split in SPLITS:
         late = _late(residuals, split)
         full = np.column_stack([design, design * late[:, None]])
-        gain = _explained(residuals.weighted(full), z) - _explained(residuals.weighted(design), z)
+        gain = _explained(residuals.weighted(full), z) - without
         logs.append(stats.chi2.logsf(gain / variance, design.shape[1]))
         shares.append(gain / variance / residuals.total)
     k = int(np.argmin(np.min(logs, axis=1)))
@@ -74,25 +79,47 @@ def ask_noise_change(residuals: Residuals) -> Check:
     )
 
 
-def ask_season(residuals: Residuals, times: str) -> Check:
+class Line(NamedTuple):
+    """The sharpest line in the spectrum of residuals."""
+
+    log_p: float
+    period: float  # in steps
+    share: float  # of the residuals' variance
+    phased: bool = True  # whether its phase is known all along the record, and not in each stretch alone
+
+
+def ask_season(residuals: Residuals, lines: list[Line], times: str) -> Check:
     """A line in the spectrum of residuals, against the spectrum around it: sharp, as hidden motion is not.
 
     `times` is what time is counted in.
     """
-    n = len(residuals.z)
-    logs, bins, shares = zip(*[_line(column) for column in residuals.weighted(residuals.z).T], strict=True)
-    best = int(np.argmin(logs))
-    length = float(np.sum(residuals.transitions.dt)) / max(bins[best], 1.0)
+    best, sample = _clearest(lines), residuals.sample
+    step = float(np.sum(residuals.transitions.dt)) / len(residuals.z) if sample is None else sample.step
+    length = step * best.period
+    short = "" if sample is None or sample.whole else f" Periods of up to {sample.length // LEAST_CYCLES} steps count."
     return Check(
         "season",
         length,
-        smallest(logs) if n >= 8 * LEAST_CYCLES else None,
-        shares[best] > DRIFT_SHARE,
-        f"No season: the sharpest line in the residuals' spectrum has {shares[best]:.2%} of their variance.",
-        f"A season: residuals repeat with a period of {length:.4g} {times}, which is {shares[best]:.1%} of their "
+        smallest([line.log_p for line in lines]) if len(residuals.z) >= 8 * LEAST_CYCLES else None,
+        best.share > DRIFT_SHARE,
+        f"No season: the sharpest line in the residuals' spectrum has {best.share:.2%} of their variance.{short}",
+        f"A season: residuals repeat with a period of {length:.4g} {times}, which is {best.share:.1%} of their "
         "variance. Subtract the mean cycle, or add its phase as a dimension.",
         specific=True,
     )
+
+
+def lines_of(residuals: Residuals) -> list[Line]:
+    """The sharpest line of each dimension: of a sample in its stretches, and of all of the record in its blocks."""
+    columns, sample = residuals.weighted(residuals.z).T, residuals.sample
+    if sample is None:
+        return [_line(column[None]) for column in columns]
+    short = [_line(column.reshape(-1, sample.length)) for column in columns]
+    if sample.whole is None:
+        return short
+    long, block = [_line(column[None]) for column in sample.whole.series.T], sample.whole.block
+    # a block's mean has its share of a slow wave, and a block-th of the noise
+    return short + [line._replace(period=line.period * block, share=line.share / block) for line in long]
 
 
 def _moments(values: Floats, weight: Floats) -> tuple[Floats, Floats]:
@@ -107,15 +134,17 @@ def _late(residuals: Residuals, split: float) -> Floats:
     return np.where(residuals.elapsed >= split, split, split - 1.0)
 
 
-def _line(z: Floats) -> tuple[float, float, float]:
-    """Logarithm of the p-value of the sharpest line, its cycles over the record, and its share of the variance.
+def _line(z: Floats) -> Line:
+    """The sharpest line in the mean spectrum of stretches (k, n).
 
     The spectrum around is the larger of the means on both sides: on a slope, as memory makes one, nothing stands out.
     """
-    power = np.square(np.abs(np.fft.rfft(z - z.mean(), FINER * len(z))))
+    stretches, n = z.shape
+    centred = z - z.mean(axis=1, keepdims=True)
+    power = np.square(np.abs(np.fft.rfft(centred, FINER * n))).sum(axis=0)
     bins = np.arange(FINER * LEAST_CYCLES, len(power) - FINER)
     if len(bins) < SIDE:
-        return 0.0, 0.0, 0.0
+        return Line(0.0, float(n), 0.0)
     cumulative = np.concatenate([[0.0], np.cumsum(power)])
     around = np.zeros(len(bins))
     for shift in (-MARGIN - SIDE, MARGIN + 1):
@@ -123,32 +152,51 @@ def _line(z: Floats) -> tuple[float, float, float]:
         enough = last - first >= FINER * LEAST_CYCLES / 2
         mean = (cumulative[last] - cumulative[first]) / np.maximum(last - first, 1)
         around = np.maximum(around, np.where(enough, mean, 0.0))
-    # one bin over the mean of SIDE others is F(2, 2 SIDE)
-    logs = -SIDE * np.log1p(power[bins] / around / SIDE)
-    k = int(np.argmin(logs))
+    k = int(np.argmax(power[bins] / around))
+    ratio = power[bins[k]] / around[k]
+    # k bins over the mean of SIDE k others are F(2k, 2k SIDE)
+    log_p, height = -SIDE * np.log1p(ratio / SIDE), power[bins[k]]
+    if stretches > 1:  # where noise adds up too
+        log_p, height = stats.f.logsf(ratio, 2 * stretches, 2 * stretches * SIDE), height - around[k]
     # a wave of amplitude A over n residuals has the power (A n / 2)², and A² / 2 of the variance
-    share = 2.0 * power[bins[k]] / len(z) / np.sum(np.square(z - z.mean()))
-    return float(min(0.0, logs[k] + np.log(len(bins)))), float(bins[k] / FINER), float(share)
+    share = 2.0 * height / n / np.sum(np.square(centred))
+    return Line(float(min(0.0, log_p + np.log(len(bins)))), float(FINER * n / bins[k]), float(share), stretches == 1)
 
 
-def without_seasons_and_changes(residuals: Residuals, cycles: float | None) -> Floats:
+def without_seasons_and_changes(residuals: Residuals, season: Line | None) -> Floats:
     """Residuals less what state, early/late and the season explain, so that none of it is taken for memory."""
-    z, n = residuals.z, len(residuals.z)
+    z, sample = residuals.z, residuals.sample
     columns = [np.ones_like(z[:, 0])]
     for split in SPLITS:
         late = _late(residuals, split)
         columns += [late, *(late[:, None] * residuals.u).T]
-    if cycles:
-        phase = 2 * np.pi * cycles * (np.arange(n) + 0.5) / n
-        columns += [wave(k * phase) for k in (1, 2) for wave in (np.cos, np.sin)]
+    if season is not None and season.phased:
+        columns += _waves(season, np.arange(len(z)) if sample is None else sample.rows)
     design = np.column_stack(columns)
-    return z - design @ np.linalg.lstsq(residuals.weighted(design), residuals.weighted(z), rcond=None)[0]
+    rest = z - design @ np.linalg.lstsq(residuals.weighted(design), residuals.weighted(z), rcond=None)[0]
+    if season is None or season.phased or sample is None:
+        return rest
+    waves = np.column_stack(_waves(season, np.arange(sample.length)))
+    each = np.moveaxis(rest.reshape(-1, sample.length, z.shape[1]), 1, 0).reshape(sample.length, -1)
+    left = (each - waves @ np.linalg.lstsq(waves, each, rcond=None)[0]).reshape(sample.length, -1, z.shape[1])
+    return np.moveaxis(left, 0, 1).reshape(z.shape)
 
 
-def cycles_of(residuals: Residuals) -> float | None:
-    """Cycles of a clear season over the record, or None."""
-    log_p, cycles, _ = min(_line(column) for column in residuals.weighted(residuals.z).T)
-    return cycles if log_p < np.log(1e-3) else None
+def _waves(season: Line, row: Integers) -> list[Floats]:
+    """The season and its first overtone at these steps."""
+    phase = 2 * np.pi * (row + 0.5) / season.period
+    return [wave(k * phase) for k in (1, 2) for wave in (np.cos, np.sin)]
+
+
+def clear_season(lines: list[Line]) -> Line | None:
+    """A season that residuals clearly have, or None."""
+    best = _clearest(lines)
+    return best if best.log_p < CLEAR else None
+
+
+def _clearest(lines: list[Line]) -> Line:
+    """The most certain one; one that is seen along all of the record tells its period best."""
+    return min(lines, key=lambda line: (not (line.phased and line.log_p < CLEAR), line.log_p))
 
 
 def _explained(design: Floats, z: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy import stats
+from scipy.ndimage import median_filter
 
 from onepath.after.diagnose.check import Check, smallest
 from onepath.after.diagnose.residuals import LEAST_PAIRS, Residuals, normal_tail
@@ -41,9 +42,10 @@ def ask_jumps(residuals: Residuals) -> Check:
 
 def _local_scale(column: Floats) -> Floats:
     """What residuals around suggest by their median size, and half of what all of them suggest at least."""
-    size = min(WINDOW, len(column))
-    windows = np.lib.stride_tricks.sliding_window_view(np.abs(column), size)
-    middle = np.median(windows, axis=1) / stats.norm.isf(0.25)
+    size, half = min(WINDOW, len(column)), (WINDOW - 1) // 2
+    sizes = np.abs(column)
+    middle = median_filter(sizes, WINDOW)[half:-half] if size == WINDOW else np.atleast_1d(np.median(sizes))
+    middle = middle / stats.norm.isf(0.25)
     before = (len(column) - len(middle)) // 2
     padded = np.pad(middle, (before, len(column) - len(middle) - before), mode="edge")
     return np.maximum(padded, 0.5 * min(np.median(middle), column.std()) + 0.1 * column.std())
@@ -90,10 +92,10 @@ def predictions(residuals: Residuals, steps: int) -> tuple[Floats, Floats, Float
     if len(begin) == 0:
         return np.zeros((0, d)), np.zeros((0, d)), np.zeros(0)
     offsets = np.sqrt(d + 0.5) * np.concatenate([np.zeros((1, d)), np.eye(d), -np.eye(d)])
-    mean, covariance = x[begin], np.zeros((len(begin), d, d))
-    for k in range(steps):
-        lower = lower_roots(covariance) if k else covariance
-        points = mean[:, None] + np.einsum("nij,kj->nki", lower, offsets)
+    # the first step begins at one point, whose law is known
+    mean, covariance = x[begin] + residuals.expected[begin], residuals.covariance[begin]
+    for k in range(1, steps):
+        points = mean[:, None] + np.einsum("nij,kj->nki", lower_roots(covariance), offsets)
         step_mean, step_covariance = residuals.law(points.reshape(-1, d), np.repeat(dt[begin + k], 2 * d + 1))
         moved = points + step_mean.reshape(points.shape)
         mean = moved.mean(axis=1)

@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onepath.after.diagnose.change import cycles_of, without_seasons_and_changes
+from onepath.after.diagnose import residuals_in
+from onepath.after.diagnose.change import clear_season, lines_of, without_seasons_and_changes
 from onepath.after.diagnose.lags import ratio_at
-from onepath.after.diagnose.residuals import autocorrelation, whitened
+from onepath.after.diagnose.residuals import autocorrelation
 from onepath.model import Model
 from onepath.numerics.arrays import Floats
 
@@ -29,11 +30,12 @@ class Picture(NamedTuple):
 def picture_of(model: Model) -> Picture:
     """The numbers that the questions are asked of: seasons and changes with time are taken out of the correlations."""
     observed = model.trajectory
-    residuals = whitened(model.transitions, observed.step, model.increments)
-    clean = without_seasons_and_changes(residuals, cycles_of(residuals))
+    residuals = residuals_in(model)
+    clean = without_seasons_and_changes(residuals, clear_season(lines_of(residuals)))
     correlations = [autocorrelation(residuals, clean, lag) for lag in range(1, LAGS + 1)]
     ratios = [ratio_at(residuals, clean, steps) for steps in STEPS]
-    begun = observed.t[observed.step] if observed.record.max() == 0 else np.arange(float(len(residuals.z)))
+    begun = observed.t[observed.step] if observed.record.max() == 0 else np.arange(float(len(observed.step)))
+    begun = begun if residuals.sample is None else begun[residuals.sample.rows]
     counts = residuals.weight > 0
     parts = (np.stack(part) for pairs in (correlations, ratios) for part in zip(*pairs, strict=True))
     return Picture(begun[counts], residuals.z[counts], *parts)

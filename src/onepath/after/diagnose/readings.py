@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onepath.after.diagnose.check import Check
+from onepath.after.diagnose.sample import rows_looked_at
 from onepath.data.trajectory import Trajectory
 from onepath.data.transitions import Transitions
 from onepath.numerics.arrays import Floats
@@ -35,7 +36,7 @@ def ask_readings(trajectory: Trajectory, transitions: Transitions, room: Floats)
     found = [
         (odd, odd.bias > allowed)
         for name, values, y, allowed in zip(trajectory.names, trajectory.x.T, transitions.y.T, room, strict=True)
-        for odd in _oddities(name, values[~np.isnan(values)], y)
+        for odd in _oddities(name, values, y)
     ]
     found.sort(key=lambda pair: -pair[0].bias)
     wrong = [odd for odd, matters in found if matters]
@@ -53,13 +54,26 @@ def ask_readings(trajectory: Trajectory, transitions: Transitions, room: Floats)
 
 
 def _oddities(name: str, values: Floats, y: Floats) -> list[Oddity]:
-    looks = (_wrapped(name, values, y), _rounded(name, values, y), _repeated(name, y), _floored(name, values, y))
+    """All of the readings count; which values there are, some stretches of a long record say."""
+    values = values[~np.isnan(values)] if np.isnan(values.min()) else values
+    rows = rows_looked_at(len(values))
+    distinct = np.unique(values if rows is None else values[rows])
+    of = len(values) if rows is None else len(rows)
+    still = float(np.mean(y == 0.0))
+    looks = (
+        _wrapped(name, values, y),
+        _rounded(name, distinct, of, y),
+        _repeated(name, still),
+        _floored(name, values, len(distinct), still),
+    )
     return [odd for odd in looks if odd is not None]
 
 
 def _wrapped(name: str, values: Floats, y: Floats) -> Oddity | None:
     """Jumps over nearly all of the range, nothing between them and ordinary steps, and values everywhere."""
     low, reach = float(values.min()), float(np.ptp(values))
+    if max(y.max(), -y.min()) <= WRAPPED * reach:
+        return None
     far = np.abs(y) > WRAPPED * reach
     between = np.any((np.abs(y) > WRAPPED / 2 * reach) & ~far)
     inside = np.mean(np.abs(values - low - reach / 2) < reach / 4)
@@ -78,17 +92,19 @@ def _turn(reach: float) -> float:
     return usual if 0.9 < reach / usual <= 1.0 else reach
 
 
-def _rounded(name: str, values: Floats, y: Floats) -> Oddity | None:
-    """All differences are multiples of one step q: rounding adds q²/6 to the variance of an increment."""
-    distinct = np.unique(values)
-    if len(distinct) < 2:
+def _rounded(name: str, distinct: Floats, of: int, y: Floats) -> Oddity | None:
+    """All differences are multiples of one step q: rounding adds q²/6 to the variance of an increment.
+
+    `distinct` are the different ones of so many values.
+    """
+    if not 2 <= len(distinct) <= of / 2:
         return None
     unit = float(np.min(np.diff(distinct)))
     multiples = (distinct - distinct[0]) / unit
     regular = bool(np.all(np.abs(multiples - np.round(multiples)) < 1e-3 + 1e-9 * np.abs(multiples)))
-    variance = float(np.mean(np.square(y)))
+    variance = float(y @ y) / len(y)
     bias = unit**2 / 12 / variance
-    if not regular or len(distinct) > len(values) / 2 or bias < 1e-4:
+    if not regular or bias < 1e-4:
         return None
     return Oddity(
         f"Rounded values: {name} comes in steps of {unit:.3g} and moves by {np.sqrt(variance):.3g} from row to row: "
@@ -97,9 +113,8 @@ def _rounded(name: str, values: Floats, y: Floats) -> Oddity | None:
     )
 
 
-def _repeated(name: str, y: Floats) -> Oddity | None:
+def _repeated(name: str, share: float) -> Oddity | None:
     """Steps without movement, which a diffusion does not make."""
-    share = float(np.mean(y == 0.0))
     if share < REPEATED:
         return None
     return Oddity(
@@ -108,12 +123,12 @@ def _repeated(name: str, y: Floats) -> Oddity | None:
     )
 
 
-def _floored(name: str, values: Floats, y: Floats) -> Oddity | None:
-    """Many rows at the very lowest or highest value."""
+def _floored(name: str, values: Floats, distinct: int, still: float) -> Oddity | None:
+    """Many rows at the very lowest or highest value, of so many different ones."""
+    typical = len(values) / max(distinct, 1)
     for what, end in (("lowest", values.min()), ("highest", values.max())):
         there = int(np.sum(values == end))
-        typical = len(values) / max(len(np.unique(values)), 1)
-        if there >= max(LEAST_ROWS, STUCK * len(values)) and there > 5 * typical and np.mean(y == 0.0) < 0.9:
+        if there >= max(LEAST_ROWS, STUCK * len(values)) and there > 5 * typical and still < 0.9:
             return Oddity(
                 f"Cut-off values: {there} rows of {name} are at its {what} value, {end:.4g}, as if an instrument could "
                 "show no more.",

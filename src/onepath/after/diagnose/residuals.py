@@ -8,7 +8,8 @@ import numpy.typing as npt
 from scipy import stats
 
 from onepath.after.diagnose.check import Check, smallest
-from onepath.data.transitions import Transitions, mean_of
+from onepath.after.diagnose.sample import Sample, Sums, Whole, sums_of
+from onepath.data.transitions import Transitions, chunks_of, mean_of
 from onepath.numerics.arrays import Floats, Integers
 from onepath.numerics.linalg import lower_roots
 
@@ -39,6 +40,9 @@ class Residuals(NamedTuple):
     transitions: Transitions
     row: Integers  # (n,), transitions follow each other where it grows by one
     law: Increments
+    expected: Floats  # (n, d), the mean of each increment by the law
+    covariance: Floats  # (n, d, d), likewise
+    sample: Sample | None = None  # where these are some of a longer record
 
     @property
     def weight(self) -> Floats:
@@ -56,6 +60,13 @@ class Residuals(NamedTuple):
             return np.arange(len(self.z)) / len(self.z)
         return (np.cumsum(self.weight) - self.weight) / self.total
 
+    @property
+    def sums(self) -> Sums:
+        """Over all of the record where that was possible, over these residuals elsewhere."""
+        if self.sample is not None and self.sample.whole is not None:
+            return self.sample.whole.sums
+        return sums_of(self.transitions, self.expected, self.covariance)
+
     def mean(self, values: Floats) -> Floats:
         """Mean over residuals: (n, k) → (k,)."""
         return mean_of(self.transitions, values)
@@ -70,12 +81,34 @@ class Residuals(NamedTuple):
         return early, early + lag
 
 
-def whitened(transitions: Transitions, row: Integers, law: Increments) -> Residuals:
+def whitened(transitions: Transitions, row: Integers, law: Increments, sample: Sample | None = None) -> Residuals:
     mean, covariance = law(transitions.x, transitions.dt)
-    z = np.asarray(np.linalg.solve(lower_roots(covariance), (transitions.y - mean)[:, :, None])[:, :, 0], float)
     location = mean_of(transitions, transitions.x)
     scale = np.sqrt(mean_of(transitions, np.square(transitions.x - location)))
-    return Residuals(z, (transitions.x - location) / scale, transitions, row, law)
+    u, z = (transitions.x - location) / scale, _whitened(transitions.y - mean, covariance)
+    return Residuals(z, u, transitions, row, law, mean, covariance, sample)
+
+
+def _whitened(rest: Floats, covariance: Floats) -> Floats:
+    """L⁻¹ r for r (n, d) and L Lᵀ (n, d, d)."""
+    if rest.shape[1] == 1:
+        return rest / np.sqrt(covariance[:, :, 0])
+    return np.asarray(np.linalg.solve(lower_roots(covariance), rest[:, :, None])[:, :, 0], float)
+
+
+def whole_of(transitions: Transitions, law: Increments, most: int) -> Whole:
+    """Sums over all transitions, and residuals added up over at most so many blocks, in one pass."""
+    block = 1
+    while len(transitions) > most * block:
+        block *= 2
+    series, sums = [], []
+    for chunk in chunks_of(transitions):
+        mean, covariance = law(chunk.x, chunk.dt)
+        sums.append(sums_of(chunk, mean, covariance))
+        z = _whitened(chunk.y - mean, covariance) * np.sqrt(chunk.weight)[:, None]
+        used = len(z) // block * block
+        series.append(z[:used].reshape(-1, block, z.shape[1]).sum(axis=1) / np.sqrt(block))
+    return Whole(Sums(*(sum(parts) for parts in zip(*sums, strict=True))), np.concatenate(series), block)
 
 
 def normal_tail(statistic: npt.ArrayLike) -> Floats:
@@ -101,15 +134,11 @@ def ask_balance(residuals: Residuals) -> Check:
 
     Residuals of mean 0 do not say so: where noise is large they count little, and drift is mostly elsewhere.
     """
-    transitions = residuals.transitions
-    mean, covariance = residuals.law(transitions.x, transitions.dt)
-    weight = residuals.weight
-    gap = weight @ (transitions.y - mean)
-    spread = np.sqrt(np.square(weight) @ np.diagonal(covariance, axis1=1, axis2=2))
-    scores, time = gap / spread, float(weight @ transitions.dt)
+    gap, variance, drifts, time, total = residuals.sums
+    scores = gap / np.sqrt(variance)
     k = int(np.argmax(np.abs(scores)))
-    share = float(np.square(scores[k]) / residuals.total)
-    drift = float(weight @ mean[:, k]) / time
+    share = float(np.square(scores[k]) / total)
+    drift = float(drifts[k]) / time
     told = f"the mean drift is {drift:.3g} per unit of time, and the data went {drift + gap[k] / time:.3g}"
     return Check(
         "balance",

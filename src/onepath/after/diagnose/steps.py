@@ -54,12 +54,11 @@ def every_second_point(residuals: Residuals) -> float:
     1 where the step is short, less where the drift acts within a step or readings have noise. NaN if hardly any steps
     follow each other.
     """
-    x, y, dt = residuals.transitions.x, residuals.transitions.y, residuals.transitions.dt
+    x, y = residuals.transitions.x, residuals.transitions.y
     first, second = residuals.apart(1)
     if len(first) < 10 * x.shape[1]:
         return np.nan
-    _, covariance = residuals.law(x, dt)
-    scale = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+    scale = np.sqrt(np.diagonal(residuals.covariance, axis1=1, axis2=2))
     design = np.concatenate([np.ones_like(x[:, :1]), residuals.u, residuals.u**2, residuals.u**3], axis=1)
 
     root = np.sqrt(np.minimum(residuals.weight[first], residuals.weight[second]))[:, None]
@@ -73,9 +72,9 @@ def every_second_point(residuals: Residuals) -> float:
     return float(np.mean(double / single) / 2)
 
 
-def ask_reach(model: Model, residuals: Residuals) -> Check:
+def ask_reach(model: Model) -> Check:
     """How much of the data's range the data tell about, and not the prior alone."""
-    x, d = residuals.transitions.x, model.dimension
+    x, d = model.transitions.x, model.dimension
     line = np.linspace(x.min(axis=0), x.max(axis=0), POINTS)
     points = line if d == 1 else x[np.linspace(0, len(x) - 1, POINTS).astype(int)]
     drift, diffusion = _known(model, points, x)

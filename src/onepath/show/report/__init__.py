@@ -160,7 +160,9 @@ def _diagnostics(diagnosis: Diagnosis, draw: Numbered) -> list[tuple[str, str, s
     asked = diagnosis.questions
     body = [(_marked(item), item.verdict, _number(item.statistic), _probability(item.p_value)) for item in asked]
     shown = table(words.Rows(("question", "answer", "statistic", "p"), body), kind="answers")
-    return [section("diagnostics", "Is this model right?", paragraph(diagnosis.verdict), draw("diagnosis"), shown)]
+    looked = paragraph(f"The diagnosis {diagnosis.looked}.") if diagnosis.looked else ""
+    said = paragraph(diagnosis.verdict) + looked
+    return [section("diagnostics", "Is this model right?", said, draw("diagnosis"), shown)]
 
 
 def _verdict(diagnosis: Diagnosis) -> str:
