@@ -30,7 +30,7 @@ from jax.experimental.serialize_executable import deserialize_and_load, serializ
 from onepath.numerics.cache import cache_folder, jax_cache, no_jax_cache, read_kept, write_kept
 from onepath.numerics.structure import PLAIN, Slot, Unknown, as_data, from_data
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Result = TypeVar("Result")
 
 ARRAYS = (jax.Array, np.ndarray, np.generic)
 KNOWN = {"onepath", "tinygp", "equinox", "jax", "jaxlib", "numpy", "builtins"}
@@ -58,11 +58,11 @@ class Program:
         self.leaves = leaves
         self.places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, Slot)]
 
-    def __call__(self, arrays: Sequence[Any]) -> Any:
+    def __call__(self, arrays: Sequence[Any], wrap: Callable[[jax.Array], Any] = lambda array: array) -> Any:
         leaves = list(self.leaves)
         outputs = self.call(*arrays) if self.anew is None else self._first_call(self.anew, arrays)
         for place, array in zip(self.places, outputs, strict=True):
-            leaves[place] = array
+            leaves[place] = wrap(array)
         return jax.tree.unflatten(self.structure, leaves)
 
     def _first_call(self, anew: Callable[[], tuple[Call, Any]], arrays: Sequence[Any]) -> Sequence[jax.Array]:
@@ -85,7 +85,7 @@ class Foreign(Exception):
     """A program depends on code that is not known."""
 
 
-def compiled(function: Function) -> Function:
+def compiled(function: Callable[..., Result]) -> Callable[..., Result]:
     """Compile a function for each kind of arguments: arrays vary, all else is fixed. Inside another it is plain."""
 
     @wraps(function)
@@ -94,15 +94,43 @@ def compiled(function: Function) -> Function:
         arrays = [leaf for leaf in leaves if isinstance(leaf, ARRAYS)]
         if _setting("disable_jit") or any(isinstance(array, jax.core.Tracer) for array in arrays):
             return function(*args)
-        kinds = tuple((leaf.shape, leaf.dtype) if isinstance(leaf, ARRAYS) else (type(leaf), leaf) for leaf in leaves)
-        key = (function, structure, kinds, _setting("enable_x64"))
-        program = PROGRAMS.pop(key, None) or _found(function, args, arrays)
-        PROGRAMS[key] = program
-        while len(PROGRAMS) > MOST_PROGRAMS:
-            PROGRAMS.popitem(last=False)
-        return program(arrays)
+        return _program(function, args, leaves, structure)(arrays)
 
-    return run  # type: ignore[return-value]
+    return run
+
+
+class Bound:
+    """A compiled function whose last arguments stay the same: they are looked at, and brought to the device, once.
+
+    Those that vary hold arrays only, of the same shapes in every call; results are NumPy's.
+    """
+
+    def __init__(self, function: Callable[..., Any], *fixed: Any) -> None:
+        self.function: Callable[..., Any] = getattr(function, "__wrapped__", function)
+        self.fixed = fixed
+        self.arrays: list[jax.Array] = []
+        self.program: Program | None = None
+
+    def __call__(self, *varying: Any) -> Any:
+        if _setting("disable_jit"):
+            return jax.tree.map(np.asarray, self.function(*varying, *self.fixed))
+        if self.program is None:
+            args = (*varying, *self.fixed)
+            self.program = _program(self.function, args, *jax.tree.flatten(args))
+            self.arrays = jax.device_put([leaf for leaf in jax.tree.leaves(self.fixed) if isinstance(leaf, ARRAYS)])
+        return self.program([*jax.tree.leaves(varying), *self.arrays], np.asarray)
+
+
+def _program(function: Callable[..., Any], args: tuple[Any, ...], leaves: list[Any], structure: Any) -> Program:
+    """The program for this kind of arguments: from memory, from disk, or compiled."""
+    kinds = tuple((leaf.shape, leaf.dtype) if isinstance(leaf, ARRAYS) else (type(leaf), leaf) for leaf in leaves)
+    key = (function, structure, kinds, _setting("enable_x64"))
+    found = PROGRAMS.pop(key, None)
+    program = _found(function, args, [leaf for leaf in leaves if isinstance(leaf, ARRAYS)]) if found is None else found
+    PROGRAMS[key] = program
+    while len(PROGRAMS) > MOST_PROGRAMS:
+        PROGRAMS.popitem(last=False)
+    return program
 
 
 def _found(function: Callable[..., Any], args: tuple[Any, ...], arrays: Sequence[Any]) -> Program:

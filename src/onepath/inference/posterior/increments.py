@@ -67,8 +67,19 @@ def _gaussians(
 
 
 @compiled
-def _mean_increments(posterior: Posterior, u: Array, dt: Array) -> tuple[Array, Array]:
-    return mean_law(posterior, noise_grows=False)(u, dt)
+def _as_fitted(latent: Array, u: Array, dt: Array, graph: Graph) -> tuple[Array, Array]:
+    return _gaussians(graph, latent, u, dt, noise_grows=False)
+
+
+def _mean_increments(posterior: Posterior, u: Floats, dt: Floats) -> tuple[Floats, Floats]:
+    """At the posterior mean of the unknown functions, before the link."""
+    bare, order = posterior.graph.bare, posterior.graph.order
+
+    def one_chunk(u: Floats, dt: Floats) -> tuple[Array, Array]:
+        return _as_fitted(posterior.mean_latents(u, order), u, dt, bare)
+
+    mean, covariance = in_chunks(one_chunk, u, dt)
+    return mean, covariance
 
 
 def increments(posterior: Posterior, units: Units, x: Floats, dt: Floats | float) -> tuple[Floats, Floats]:
@@ -77,11 +88,11 @@ def increments(posterior: Posterior, units: Units, x: Floats, dt: Floats | float
     if u.shape[1] == 1 and len(u) > MANY and np.ptp(steps) <= 1e-9 * steps[0]:
         mean, covariance = _looked_up(posterior, u[:, 0], steps[0])
     else:
-        mean, covariance = in_chunks(_mean_increments, posterior, u, steps)
+        mean, covariance = _mean_increments(posterior, u, steps)
     return mean * units.scale, covariance * units.scale[:, None] * units.scale
 
 
 def _looked_up(posterior: Posterior, u: Floats, dt: float) -> tuple[Floats, Floats]:
     nodes = np.linspace(u.min(), u.max(), NODES)
-    mean, covariance = in_chunks(_mean_increments, posterior, nodes[:, None], np.full(NODES, dt))
+    mean, covariance = _mean_increments(posterior, nodes[:, None], np.full(NODES, dt))
     return np.interp(u, nodes, mean[:, 0])[:, None], np.interp(u, nodes, covariance[:, 0, 0])[:, None, None]
