@@ -122,6 +122,10 @@ def test_a_full_disk_does_not_lose_a_fit(series, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(Unwritten, match="nothing there was changed"):
         write_atomically(tmp_path / "x", b"x")
+    monkeypatch.setattr("onepath.io.model.check_free", lambda path, **_: write_atomically(path / "gone", b""))
+    facts = json.loads(run(*words, "--json").stdout)  # the folder went while it was fitted
+    assert "does not exist" in facts["error"]
+    assert len(facts["drift"]["mean"]) == 5
 
 
 # Memory
@@ -139,6 +143,33 @@ def test_what_needs_more_memory_than_there_is_is_refused_from_its_header(tmp_pat
             read_table(tmp_path / name)
     with pytest.raises(ValueError, match="fewer steps or paths"):
         fitted.simulate(0.0, steps=10_000_000, paths=1)
+
+
+def test_small_numbers_are_counted_as_what_they_become(tmp_path, monkeypatch):
+    np.savez_compressed(tmp_path / "x.npz", x=np.zeros(1_000_000, np.int8))
+    monkeypatch.setattr(memory, "available", lambda: 50e6)
+    with pytest.raises(BadTable, match=r"7\.63 MB unpacked"):
+        read_table(tmp_path / "x.npz")
+
+
+def test_one_text_for_many_rows_is_counted_for_each(tmp_path, monkeypatch):
+    """Parquet keeps it once, and a table has it in every row."""
+    words = pd.DataFrame({"t": np.arange(2000.0), "x": 1.0, "word": 2000 * ["a" * 10_000]})
+    words.to_parquet(tmp_path / "x.parquet")
+    assert (tmp_path / "x.parquet").stat().st_size < 100_000
+    assert len(read_table(tmp_path / "x.parquet").frame) == 2000
+    monkeypatch.setattr(memory, "available", lambda: 100e6)
+    with pytest.raises(BadTable, match=r"19\.1 MB unpacked"):
+        read_table(tmp_path / "x.parquet")
+
+
+def test_a_pipe_without_end_is_left_in_time(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setattr("onepath.io.tables.available", lambda: 1e6)
+    with subprocess.Popen(["bash", "-c", f"yes 1.0 > {tmp_path / 'pipe'} 2> /dev/null"]) as endless:
+        with pytest.raises(BadTable, match=r"has more than 0\.0954 MB"):
+            read_table(tmp_path / "pipe")
+        endless.wait(10)
 
 
 def test_a_hundred_million_steps_are_refused_at_once(model):
@@ -311,7 +342,7 @@ def test_a_header_is_no_formula(tmp_path):
     sde = SDE(learn=None, transition="euler", progress=False).fit(frame)
     sde.save(tmp_path / "m.onepath")
     said = run("simulate", tmp_path / "m.onepath", "--steps", 3)
-    assert said.stdout.splitlines()[0] == "path,t,'=1+1"
+    assert said.stdout.splitlines()[0] == "path,date,t,'=1+1"
 
 
 def test_a_zip_of_another_kind(tmp_path):

@@ -8,8 +8,10 @@ import time
 import warnings
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.testing
 import pytest
 from tinygp import kernels
 
@@ -50,19 +52,22 @@ def doubled():
 class Planted:
     """Touches a file when it is unpickled."""
 
-    def __init__(self, place):
-        self.place = place
+    def __init__(self, place, by=os.system):
+        self.place, self.by = place, by
 
     def __reduce__(self):
-        return os.system, (f"touch {self.place}",)
+        if self.by is os.system:
+            return os.system, (f"touch {self.place}",)
+        return self.by, (f"open({str(self.place)!r}, 'w')", {})
 
 
-@pytest.mark.parametrize("what", ["a pickle", "in the place of JAX's part"])
+@pytest.mark.parametrize("what", ["a pickle", "in the place of JAX's part", "by a name of NumPy's"])
 def test_a_planted_file_does_not_run(folder, doubled, tmp_path, what):
     """With the right name and a right digest."""
     np.testing.assert_array_equal(doubled(jnp.ones(2)), [2.0, 2.0])
     (file,) = folder.glob("*.program")
-    planted = pickle.dumps(Planted(tmp_path / "ran"))
+    numpy_runs = pickle.dumps(Planted(tmp_path / "ran", numpy.testing.runstring))
+    planted = numpy_runs if "NumPy" in what else pickle.dumps(Planted(tmp_path / "ran"))
     head = file.read_bytes()[32:].partition(b"\n")[0]
     body = planted if what == "a pickle" else head + b"\n" + planted
     file.write_bytes(hashlib.sha256(file.stem.encode() + body).digest() + body)
@@ -155,19 +160,50 @@ def test_no_home_folder_is_no_error(monkeypatch):
 
 
 def test_it_is_pruned_by_age_and_size_and_nothing_unfinished_stays(folder):
-    now = time.time()
-    for number, (name, size, age) in enumerate(
-        [("old.program", 10, 100 * 86400), ("a.part", 10, 7200), ("b.part", 10, 60)]
-        + [(f"{k}.program", 1000, 100 - k) for k in range(5)]
-    ):
-        (folder / name).write_bytes(bytes(size))
-        os.utime(folder / name, (now - age, now - age))
-        assert number >= 0
+    now, old = time.time(), 100 * 86400
+    name = [f"{k:064x}" for k in range(8)]
+    for file, size, age in [
+        *((f"{name[k]}.program", 1000, 100 - k) for k in range(5)),
+        (f"{name[5]}.program", 10, old),
+        (f"{name[6]}.1.part", 10, 7200),
+        (f"{name[7]}.1.part", 10, 60),
+        (f"jit_f-{name[0]}-cache", 10, old),
+    ]:
+        (folder / file).write_bytes(bytes(size))
+        os.utime(folder / file, (now - age, now - age))
     prune(folder, 3200)
-    assert {path.name for path in folder.iterdir()} == {"b.part", "2.program", "3.program", "4.program"}
+    left = {f"{name[7]}.1.part", *(f"{name[k]}.program" for k in (2, 3, 4))}
+    assert {path.name for path in folder.iterdir()} == left
     assert kept().files == 4
     assert cache.clear().size == 3010
     assert kept() == (folder, 0, 0)
+
+
+def test_other_files_in_the_folder_are_left_alone(folder, doubled):
+    """Somebody may have chosen a folder with files of theirs."""
+    thesis, film = folder / "thesis.tex", folder / "a" / "film.part"
+    film.parent.mkdir()
+    for file in (thesis, film):
+        file.write_bytes(b"mine")
+        os.utime(file, (0, 0))
+    doubled(jnp.ones(2))
+    prune(folder, 0)
+    assert cache.clear().files == 0
+    assert (thesis.read_bytes(), film.read_bytes()) == (b"mine", b"mine")
+
+
+def test_what_jax_keeps_is_pruned_too(folder):
+    old = folder / f"jit_f-{'0' * 64}-cache"
+    old.write_bytes(b"x")
+    os.utime(old, (0, 0))
+    before = jax.config.jax_compilation_cache_dir
+    jax.config.update("jax_compilation_cache_dir", None)
+    try:
+        with cache.jax_cache():
+            pass
+    finally:
+        jax.config.update("jax_compilation_cache_dir", before)
+    assert not old.exists()
 
 
 def test_using_a_program_keeps_it_young(folder, doubled):
@@ -185,8 +221,29 @@ def test_a_process_holds_only_so_many(folder, doubled, monkeypatch):
     PROGRAMS.clear()
     for size in (1, 2, 3, 1, 4):
         doubled(jnp.ones(size))
-    sizes = [key[2][0][0][0] for key in PROGRAMS]
-    assert sizes == [3, 1, 4]
+    assert held() == [3, 1, 4]
+
+
+def held():
+    return [key[2][0][0][0] for key in PROGRAMS]
+
+
+@pytest.mark.parametrize("place", ["folder", "off"])
+def test_a_process_holds_only_so_many_bytes(folder, doubled, monkeypatch, place):
+    if place == "off":
+        monkeypatch.setenv(CACHE_VARIABLE, "off")
+    assert folder.exists()
+    PROGRAMS.clear()
+    doubled(jnp.ones(1))
+    (one,) = PROGRAMS.values()
+    assert one.size > 1000
+    monkeypatch.setattr("onepath.numerics.compiled.MOST_BYTES", int(2.5 * one.size))
+    for size in (2, 3, 4):
+        doubled(jnp.ones(size))
+    assert held() == [3, 4]
+    monkeypatch.setattr("onepath.numerics.compiled.MOST_BYTES", 1)
+    np.testing.assert_array_equal(doubled(jnp.ones(5)), [2.0] * 5)
+    assert held() == [5]
 
 
 def test_structures_of_results_go_to_data_and_back():

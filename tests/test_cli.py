@@ -1,9 +1,11 @@
 """The command: what it takes and writes, its exit codes, and that it starts without the numerics."""
 
+import hashlib
 import json
 import re
 import subprocess
 import sys
+from datetime import datetime
 from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
@@ -77,6 +79,42 @@ def test_info_says_where_a_model_came_from(fitted):
     assert "series.csv" in shown.stdout
 
 
+def test_the_data_are_known_again_by_their_checksum(fitted, series):
+    folder, facts = fitted
+    whole = hashlib.sha256(series.read_bytes()).hexdigest()
+    said = json.loads(run("info", folder / "m.onepath", "--json").stdout)
+    assert facts["data"]["sha256"] == said["data"]["sha256"] == whole
+    assert facts["data"]["made"] == said["data"]["made"] == f"{datetime.now().astimezone():%Y-%m-%d}"
+    assert f'<abbr title="{whole}">{whole[:16]}</abbr>' in (folder / "r.html").read_text(encoding="utf-8")
+
+
+def test_what_comes_after_a_fit_is_told_on_the_standard_error_stream_only(series, tmp_path):
+    words = ("fit", series, "--learn", "none", "--report")
+    said = run(*words, tmp_path / "one.html")
+    told = said.stderr.splitlines()
+    assert told.index("checking whether the model fits …") < told.index("drawing the report …")
+    assert "…" not in said.stdout
+    machine = run(*words, tmp_path / "two.html", "--json")
+    assert machine.stderr == ""
+    assert json.loads(machine.stdout)["written"]
+
+
+def test_info_reads_neither_arrays_nor_the_engine(fitted):
+    script = f"""
+import sys, zipfile
+from onepath.cli import main
+read, names = zipfile.ZipFile.read, []
+zipfile.ZipFile.read = lambda self, name, *rest: names.append(name) or read(self, name, *rest)
+sys.argv = ["onepath", "info", {str(fitted[0] / "m.onepath")!r}]
+try:
+    main()
+finally:
+    print("READ", names, "jax" in sys.modules, "pandas" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert "READ ['model.json'] False False" in done.stdout, done.stderr
+
+
 def test_existing_files_are_kept(fitted):
     folder, _ = fitted
     before = (folder / "r.html").read_bytes()
@@ -134,7 +172,7 @@ def test_models_that_are_none(tmp_path):
         assert reason in re.sub(r"\s+", " ", result.stderr)
 
 
-@pytest.mark.parametrize("command", ["fit", "simulate", "forecast", "report", "info", "demo"])
+@pytest.mark.parametrize("command", ["fit", "simulate", "forecast", "curves", "report", "info", "demo"])
 def test_every_command_helps_with_an_example(command):
     result = run(command, "--help")
     assert result.exit_code == 0
@@ -182,8 +220,8 @@ class Headings(HTMLParser):
 
 
 def test_demo_needs_no_file(tmp_path, monkeypatch):
-    def quickly(seen, gap, *_, **__):
-        return SDE(learn=None, progress=False).fit(**seen.arguments, gap=gap)
+    def quickly(seen, *_):
+        return SDE(learn=None, progress=False).fit(**seen.arguments)
 
     monkeypatch.setattr(DEMO, "learned", quickly)
     monkeypatch.setattr(DEMO, "STEPS", 500)

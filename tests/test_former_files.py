@@ -27,6 +27,7 @@ def test_former_files_predict_what_they_did(name):
     assert sde.transition_ == said["transition"]
     assert sde.parameters_ == said["parameters"]
     assert list(sde.trajectory_.names) == said["names"]
+    assert sde.trajectory_.dates(sde.trajectory_.t) is None
 
 
 @pytest.mark.slow

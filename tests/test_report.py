@@ -12,19 +12,29 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from onepath.after.diagnose import CheckResult, Diagnosis, diagnose
+from onepath.after.diagnose import CheckResult, Diagnosis, diagnose, whitened
+from onepath.after.diagnose.change import cycles_of, without_seasons_and_changes
+from onepath.after.diagnose.picture import STEPS, picture_of
 from onepath.after.equation import expansion_point
 from onepath.after.forecast import Paths
 from onepath.compare.processes import PROCESSES
+from onepath.data.transitions import transitions_of
 from onepath.show.about import About
 from onepath.show.plots import FIGURES, draw, figures_of
 from onepath.show.plots.curves import fan_of
 from onepath.show.report import report_page
+from onepath.show.report.typeset import banded, typeset
 from onepath.show.sentences import caution
 
 matplotlib.use("Agg")
 
-ABOUT = About("<b>odd & name</b>.csv", "onepath fit 'a b.csv'", ("time from 't'",))
+ABOUT = About(
+    "<b>odd & name</b>.csv",
+    "onepath fit 'a b.csv'",
+    ("time from 't'",),
+    made="2024-02-29",
+    sha256="0123456789abcdef" * 4,
+)
 VOID = {"meta", "br", "img", "use", "path", "rect"}
 
 
@@ -90,7 +100,7 @@ def test_the_page_is_whole_and_loads_nothing(pages, which):
     assert {reference[1:] for reference in read.references} <= set(read.ids)
     assert not {"script", "link", "iframe", "img", "object"} & set(read.tags)
     assert "@import" not in pages[which]
-    assert read.tags.count("svg") == {"line": 6, "plane": 7}[which]
+    assert read.tags.count("svg") == {"line": 10, "plane": 14}[which]  # wide ones twice, for a phone too
 
 
 @pytest.mark.parametrize("which", ["line", "plane"])
@@ -129,6 +139,135 @@ def test_every_figure_by_itself_and_none_that_a_model_lacks(line, plane):
                 assert axes.has_data() or axes.get_label() == "<colorbar>"
     with pytest.raises(ValueError, match="has no figure 'field'"):
         draw(line.model_, "field", Figure())
+
+
+@pytest.mark.parametrize(
+    ("written", "printed"),
+    [
+        ("1e-05 to -2.5e+07", "1×10⁻⁵ to −2.5×10⁷"),
+        (
+            "10000 of 1234567 steps, -0.00 and -0.5, x - 1.9(2)",
+            "10\u2009000 of 1\u2009234\u2009567 steps, 0.00 and −0.5, x − 1.9(2)",
+        ),
+        ("2024-02-29 12:30:00, run-12345, v1.10000", "2024-02-29 12:30:00, run-12345, v1.10000"),
+    ],
+)
+def test_numbers_are_typeset_and_dates_and_names_are_not(written, printed):
+    assert typeset(written) == printed
+
+
+@pytest.mark.parametrize(
+    ("numbers", "printed"),
+    [
+        ((0.123456, 0.1, 0.25), ("0.12", "0.10 to 0.25")),
+        ((-12.3456, -40.0, 20.0), ("-12", "-40 to 20")),
+        ((1.5e-9, 1e-9, 2e-9), ("1.5e-09", "1e-09 to 2e-09")),
+        ((1.0, np.nan, np.nan), ("1", "not known")),
+        ((np.nan, np.nan, np.nan), ("not known", "not known")),
+    ],
+)
+def test_a_value_and_its_band_have_the_same_decimals(numbers, printed):
+    assert banded(*numbers) == printed
+
+
+@pytest.mark.parametrize("which", ["line", "plane"])
+def test_the_page_begins_with_the_verdict_and_ends_with_technicalities(pages, request, which):
+    page, text = pages[which], "|".join(Reader(pages[which]).text)
+    order = ["What moves", "Doubtful:", "A stochastic differential", "Is this model right?", "Log evidence"]
+    begins = [text.index(order[0], 100), *(text.index(part) for part in order[1:])]
+    assert begins == sorted(begins)
+    assert "J = " not in text[: text.rindex("How this was made")]
+    assert f'<abbr title="{ABOUT.sha256}">0123456789abcdef</abbr>' in page
+    assert "2024-02-29" in text
+    assert not re.search(
+        r"\bnan\b|\d+e[+-]\d", " ".join(Reader(re.sub("<svg.*?</svg>", "", page, flags=re.DOTALL)).text[2:])
+    )
+    said = re.findall(r"the others stand at their median: ([^|]*)\.\|", text)
+    if which == "plane":
+        model = request.getfixturevalue(which).model_
+        middle = dict(zip(model.names, np.median(model.transitions.x, axis=0), strict=True))
+        found = {
+            name: float(value.replace("−", "-")) for name, value in (one.split(" = ") for one in said[0].split(", "))
+        }
+        assert found == pytest.approx(middle, rel=6e-3)
+    else:
+        assert said == []
+
+
+def test_a_page_can_be_made_again_to_the_last_byte(plane, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    first, second = (report_page(stand_in(plane.model_), about=ABOUT) for _ in range(2))
+    assert first == second
+    assert "on 1970-01-02." in first
+
+
+def test_the_figure_of_the_diagnosis_shows_what_numpy_finds(line, plane):
+    for model in (line.model_, plane.model_):
+        found = picture_of(model)
+        mean, covariance = model.increments(model.transitions.x, model.transitions.dt)
+        z = np.linalg.solve(np.linalg.cholesky(covariance), (model.transitions.y - mean)[:, :, None])[:, :, 0]
+        np.testing.assert_allclose(found.z, z, rtol=1e-6)
+        # the variance of sums of neighbours, over that of as many alone; ends of the record count less in a window
+        residuals = whitened(model.transitions, model.trajectory.step, model.increments)
+        clean = without_seasons_and_changes(residuals, cycles_of(residuals))
+        windows = [np.lib.stride_tricks.sliding_window_view(clean, k, axis=0).sum(axis=-1) for k in STEPS]
+        sums = [np.mean(np.square(window), axis=0) / k for window, k in zip(windows, STEPS, strict=True)]
+        np.testing.assert_allclose(found.ratios, sums / np.mean(np.square(clean), axis=0), atol=10 / len(z))
+        assert np.all(found.ratio_errors[0] == 0.0)
+        assert np.all(np.diff(found.ratio_errors, axis=0) > 0.0)
+        np.testing.assert_allclose(found.errors, 1 / np.sqrt(len(z)), rtol=0.35)
+        figure = Figure()
+        draw(model, "diagnosis", figure)
+        assert len(figure.axes) == 4
+        heights = [bar.get_segments() for bar in figure.axes[1].collections if hasattr(bar, "get_segments")]
+        np.testing.assert_allclose([s[1, 1] for s in heights[0]], found.correlations[:, 0])
+
+
+def test_long_and_broken_records_are_diagnosed_in_few_dots(line, monkeypatch):
+    observed = line.model_.trajectory
+    step = np.delete(observed.step, [100, 200])
+    record = (np.arange(len(observed.t)) > 200).astype(np.int32)
+    broken = replace(observed, step=step, record=record)
+    model = replace(line.model_, trajectory=broken, transitions=transitions_of(broken))
+    figure = Figure()
+    draw(model, "diagnosis", figure)
+    dots = figure.axes[0].lines[0].get_xydata()
+    assert figure.axes[0].get_xlabel() == "transition"
+    z = picture_of(model).z[:, 0]
+    assert len(z) == len(step)
+    assert np.abs(dots[:, 1]).max() == np.abs(z).max()
+    monkeypatch.setattr("onepath.show.plots.residuals.MOST_DOTS", 100)
+    draw(model, "diagnosis", figure := Figure())
+    few = figure.axes[0].lines[0].get_xydata()[:, 1]
+    assert 100 <= len(few) <= 150
+    assert np.abs(few).max() == np.abs(z).max()
+    assert np.mean(np.abs(few) < 0.5) > 0.1  # the middle is not left empty
+
+
+@pytest.mark.parametrize(("stretch", "equal"), [(1.0, True), (100.0, False)])
+def test_planes_have_equal_units_where_ranges_are_comparable(plane, stretch, equal):
+    model = plane.model_
+    shown = replace(
+        model,
+        trajectory=replace(model.trajectory, x=model.trajectory.x * [1.0, stretch]),
+        transitions=replace(model.transitions, x=model.transitions.x * [1.0, stretch]),
+        units=model.units._replace(
+            location=model.units.location * [1.0, stretch], scale=model.units.scale * [1.0, stretch]
+        ),
+    )
+    for name in ("field", "ellipses"):
+        figure = Figure()
+        draw(shown, name, figure)
+        assert (figure.axes[0].get_aspect() == 1.0) == equal
+
+
+def test_legends_are_off_the_data(line):
+    for name in ("drift", "diffusion", "potential", "density", "forecast"):
+        figure = Figure(figsize=(5.0, 3.6), layout="constrained")
+        draw(stand_in(line.model_), name, figure)
+        figure.draw_without_rendering()
+        axes = figure.axes[0]
+        assert axes.get_legend().get_window_extent().y0 >= axes.get_window_extent().y1
 
 
 def drawn_lines(model, name, truth=None):
@@ -217,8 +356,18 @@ def test_the_page_in_a_browser(browser, pages, tmp_path, which, scheme):
         assert said == []
         assert asked == [path.as_uri()]
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        over = "[...document.querySelectorAll('figure, p, h1, h2, nav, .equation, .scroll')]"
+        over = "[...document.querySelectorAll('figure, svg, p, h1, h2, nav, td, th, .equation, .scroll')]"
         assert page.evaluate(f"{over}.filter(e => e.getBoundingClientRect().right > innerWidth + 1).length") == 0
+        # nothing in a figure is drawn smaller than it was set, 8.5 and more
+        scale = "e.getBoundingClientRect().width / e.viewBox.baseVal.width"
+        scales = page.evaluate(f"[...document.querySelectorAll('figure svg')].map(e => {scale}).filter(s => s > 0)")
+        assert min(scales) > 0.95
+        narrowest = (
+            "[...document.querySelectorAll('.answers td:nth-child(2)')].map(e => e.getBoundingClientRect().width)"
+        )
+        assert min(page.evaluate(narrowest)) > 240
+        first = page.evaluate("document.querySelector('.verdict').getBoundingClientRect().top")
+        assert first < min(page.evaluate("[...document.querySelectorAll('p.lead, nav, main')].map(e => e.offsetTop)"))
         ink, paper = page.evaluate(
             "[getComputedStyle(document.body).color, getComputedStyle(document.documentElement).backgroundColor]"
         )

@@ -32,3 +32,14 @@ def test_inside_there_is_one_thread_and_outside_what_was():
     with pytest.raises(ZeroDivisionError):
         in_double(lambda: 1 / 0)()
     assert blas() == {2}
+
+
+@pytest.mark.usefixtures("two")
+def test_of_calls_in_several_threads_the_last_one_out_restores():
+    one, other = one_thread(), one_thread()
+    one.__enter__()
+    other.__enter__()
+    one.__exit__(None, None, None)
+    assert blas() == {1}
+    other.__exit__(None, None, None)
+    assert blas() == {2}

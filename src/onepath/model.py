@@ -281,8 +281,9 @@ def model_of(trajectory: Trajectory, fit: Fit, methods: Methods, seconds: float,
 
 
 def read_transitions(model: Model, x: Any, **times: Any) -> Transitions:
-    """Transitions of another trajectory, in the model's unit of time."""
+    """Transitions of another trajectory, in the model's unit of time and by its calendar, if no other is given."""
     times["unit"] = times.get("unit") or model.trajectory.unit
+    times["calendar"] = times.get("calendar") or model.trajectory.clock
     return transitions_of(read_trajectory(x, **times))
 
 

@@ -26,6 +26,7 @@ from onepath.numerics.arrays import Floats
 from onepath.numerics.caution import caution
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
     from onepath.after.diagnose import Diagnosis
@@ -165,7 +166,14 @@ class SDE(Estimator):
     _KEPT_AS: ClassVar[dict[str, str]] = {"drift": "drift_kernel", "diffusion": "diffusion_kernel"}
 
     def fit(
-        self, x: Any, *, t: Any = None, dt: float | None = None, unit: str | None = None, gap: float = 10.0
+        self,
+        x: Any,
+        *,
+        t: Any = None,
+        dt: float | None = None,
+        unit: str | None = None,
+        gap: float = 10.0,
+        calendar: str = "auto",
     ) -> Self:
         """Learn drift and diffusion.
 
@@ -180,10 +188,14 @@ class SDE(Estimator):
             second up to minute, hour, day, week, month and year.
         gap : float
             Steps longer than this many median steps are recording gaps, not transitions.
+        calendar : "auto", "business" or "all"
+            Which days count where times are daily dates. By business days, those without rows take no time: rates per
+            day are per business day, and a year has about 261 of them, 252 without holidays. "auto" counts so where
+            weekends are skipped and increments over them are about as large as over one day.
         """
         begun, watch = time.perf_counter(), Progress(self.progress)
         options = read_options(self.get_params(), watch)
-        trajectory = read_trajectory(x, t=t, dt=dt, unit=unit, gap=gap)
+        trajectory = read_trajectory(x, t=t, dt=dt, unit=unit, gap=gap, calendar=calendar)
         bounds = read_bounds(self.bounds, trajectory)
         with watch:
             found = fit(trajectory, options)
@@ -267,6 +279,18 @@ class SDE(Estimator):
         lower, upper = self._model.diffusion_band(self._points(x), level)
         return self._flat(lower, 2), self._flat(upper, 2)
 
+    def curves(self, points: Any = None, level: float = 0.9) -> "pd.DataFrame":
+        """Drift and diffusion as a pandas table, with the ends of their bands, under the names of the data.
+
+        At points as `drift` takes them; or on a grid over the data, of this many points (101 if None) along each
+        coordinate, the others at their median: the column `along` says which.
+        """
+        from onepath.show.tables import POINTS, curves_at, curves_over_data
+
+        if points is None or isinstance(points, int):
+            return curves_over_data(self._model, POINTS if points is None else points, level)
+        return curves_at(self._model, self._points(points), level)
+
     def functions(
         self, x: Any, draws: int = 100, random_state: int | np.random.Generator | None = None
     ) -> tuple[Floats, Floats]:
@@ -275,11 +299,21 @@ class SDE(Estimator):
         return self._flat(drift, 1), self._flat(diffusion, 2)
 
     def score(
-        self, x: Any, *, t: Any = None, dt: float | None = None, unit: str | None = None, gap: float = 10.0
+        self,
+        x: Any,
+        *,
+        t: Any = None,
+        dt: float | None = None,
+        unit: str | None = None,
+        gap: float = 10.0,
+        calendar: str | None = None,
     ) -> float:
-        """Mean log predictive density of a transition of another trajectory, in the data's units; higher is better."""
+        """Mean log predictive density of a transition of another trajectory, in the data's units; higher is better.
+
+        Days of dates count as in the data that were learned from, unless `calendar` says otherwise.
+        """
         model = self._model
-        return model.score(read_transitions(model, x, t=t, dt=dt, unit=unit, gap=gap))
+        return model.score(read_transitions(model, x, t=t, dt=dt, unit=unit, gap=gap, calendar=calendar))
 
     def simulate(
         self,
@@ -293,7 +327,8 @@ class SDE(Estimator):
         """Paths (paths, steps + 1, d) of the learned equation from x0, one start (d,) or one for each path (paths, d).
 
         One step of the transition law each `dt`, the data's median step if None. With `uncertain`, each path has its
-        own draw of drift and diffusion from the posterior; without, all have the posterior mean.
+        own draw of drift and diffusion from the posterior; without, all have the posterior mean. Where the data have
+        dates, the paths have those that follow the last of them; `.frame()` is a pandas table.
         """
         return simulate(self._model, x0, steps, dt, paths, random_state, uncertain)
 
@@ -305,7 +340,10 @@ class SDE(Estimator):
         random_state: int | np.random.Generator | None = None,
         uncertain: bool = True,
     ) -> Paths:
-        """Paths from the last observation on, as `simulate` makes them; their quantiles are a fan."""
+        """Paths from the last observation on, as `simulate` makes them; their quantiles are a fan.
+
+        `.quantiles_frame()` is that as a pandas table, by date where the data have dates.
+        """
         return forecast(self._model, steps, dt, paths, random_state, uncertain)
 
     def consequences(self, level: float = 0.9, draws: int = 400, random_state: Any = 0) -> Consequences:

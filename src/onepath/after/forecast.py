@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,9 @@ from onepath.numerics.linalg import backward_solve, small_cholesky
 from onepath.numerics.memory import check_memory
 from onepath.numerics.precision import in_double
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Moves = Callable[[Array], tuple[Array, Array]]
 """Points (n, d) to means and covariances of the next increment."""
 
@@ -30,6 +33,9 @@ EXPLODED = 100.0
 
 PER_VALUE = 60.0
 """Bytes of memory for each value of each path, at the most crowded moment."""
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Of a forecast, unless others are asked for."""
 
 PATHS, STEPS = (64, 512), 64
 """Sizes of the blocks that are computed at once: few, so that compiled code serves every number of paths and steps."""
@@ -43,6 +49,8 @@ class Paths:
     x: Floats  # (paths, steps + 1, d)
     outside: Floats  # (paths,), share of its steps that a path spends outside the data's range
     exploded: Flags  # (paths,), went beyond EXPLODED ranges of the data, and was stopped there
+    names: tuple[str, ...] = ("x",)  # one per dimension
+    dates: np.ndarray | None = None  # (steps + 1,), from the last observation on, where the data have dates
 
     def quantiles(self, levels: Sequence[float] | Floats) -> Floats:
         """(levels, steps + 1, d): quantiles over paths at each time; a stopped path counts with its last value."""
@@ -50,6 +58,27 @@ class Paths:
         if not np.all((wanted >= 0.0) & (wanted <= 1.0)):
             raise ValueError(f"levels={levels!r} cannot be used: quantiles have levels between 0 and 1.")
         return np.quantile(_held(self.x), wanted, axis=0)
+
+    def frame(self) -> "pd.DataFrame":
+        """Every path as a table: the names of the data, by path and by date, or time where there are no dates."""
+        import pandas as pd
+
+        paths, times, d = self.x.shape
+        rows = pd.MultiIndex.from_product([range(paths), self._times()], names=["path", self._times().name])
+        return pd.DataFrame(self.x.reshape(paths * times, d), rows, list(self.names))
+
+    def quantiles_frame(self, levels: Sequence[float] | Floats = QUANTILES) -> "pd.DataFrame":
+        """Quantiles over paths as a table by date, or time: a column such as `rate_0.05` for each name and level."""
+        import pandas as pd
+
+        columns = [f"{name}_{level:g}" for name in self.names for level in np.atleast_1d(levels)]
+        values = np.moveaxis(self.quantiles(levels), 0, -1)  # (steps + 1, d, levels)
+        return pd.DataFrame(values.reshape(len(self.t), -1), self._times(), columns)
+
+    def _times(self) -> "pd.Index":
+        import pandas as pd
+
+        return pd.Index(self.t, name="t") if self.dates is None else pd.DatetimeIndex(self.dates, name="date")
 
 
 def simulate(
@@ -65,15 +94,20 @@ def simulate(
             "and were stopped there; they are NaN afterwards, and marked in `exploded`. The learned drift does not "
             "hold them where there are no data: use fewer steps, or a shorter dt"
         )
-    return Paths(t, x, _share_outside(model, x), exploded)
+    dates = model.trajectory.dates(model.trajectory.t[_last(model)] + t)
+    return Paths(t, x, _share_outside(model, x), exploded, model.names, dates)
 
 
 def forecast(model: Model, steps: int, dt: float | None, paths: int, random_state: Seed, uncertain: bool) -> Paths:
     """Paths from the last observation, at the times that follow it; see `SDE.forecast`."""
-    trajectory = model.trajectory
-    last = np.flatnonzero(~np.isnan(trajectory.x).any(axis=1))[-1]
+    trajectory, last = model.trajectory, _last(model)
     future = simulate(model, trajectory.x[last], steps, dt, paths, random_state, uncertain)
     return replace(future, t=trajectory.t[last] + future.t)
+
+
+def _last(model: Model) -> int:
+    """The last row that nothing is missing in."""
+    return int(np.flatnonzero(~np.isnan(model.trajectory.x).any(axis=1))[-1])
 
 
 def walk(

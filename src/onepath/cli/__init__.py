@@ -1,4 +1,4 @@
-"""The command: fit, simulate, forecast, report, info, demo, paper. Numerics are imported only where they are needed."""
+"""The command: fit, what is made of a fit, demo, paper. Numerics are imported only where they are needed."""
 
 import gc
 import sys
@@ -11,7 +11,7 @@ import typer
 from onepath.cli.console import prepare_streams
 from onepath.cli.demo import demo
 from onepath.cli.fit import fit
-from onepath.cli.models import forecast, info, report, simulate
+from onepath.cli.models import curves, forecast, info, report, simulate
 
 app = typer.Typer(
     name="onepath",
@@ -36,7 +36,7 @@ def _root(
     pass
 
 
-for _command in (fit, simulate, forecast, report, info, demo):
+for _command in (fit, simulate, forecast, curves, report, info, demo):
     app.command()(_command)
 
 

@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 
 from onepath.data.reading import printable
+from onepath.inference.progress import Progress
 from onepath.io.errors import Unwritten
 
 BAD_INPUT, FAILED, REFUTED = 2, 1, 3
@@ -34,6 +35,14 @@ def say(text: str = "") -> None:
 def note(text: str) -> None:
     """A line beside the result, on the standard error stream."""
     err.print(_clean(text), markup=False, style="dim")
+
+
+@contextmanager
+def telling(doing: str, shown: bool = True) -> Iterator[None]:
+    """What is being done, on the standard error stream: on a terminal until it is done, in a log a line that stays."""
+    with Progress(shown) as progress:
+        progress.tell(doing)
+        yield
 
 
 def emit(text: str) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from onepath.cli.console import ending, note, say
-from onepath.cli.fit import about_data, keep, learned
+from onepath.cli.fit import about_data, keep, learned, tell
 
 STEPS = 10_000
 TREASURY = "treasury_bill.csv"
@@ -43,8 +43,8 @@ def _double_well(place: Path, force: bool) -> None:
     say(f"1. A simulated double well, {process.equation}, {STEPS} steps of {process.dt}")
     path = process.simulate(STEPS, random_state=1)[0]
     seen = Readings(path, None, process.dt, None, [f"simulated, {STEPS} steps of {process.dt}"])
-    sde = learned(seen, 10.0, {}, {}, seen.notes)
-    say(sde.summary())
+    sde = learned(seen, {}, {}, seen.notes)
+    tell(sde)
     about = about_data(seen, "simulated by onepath", seen.notes)._replace(true_equation=process.equation)
     for path in keep(sde, about, None, place, force, title="A double well, learned from one path", truth=process):
         note(f"wrote {path}")
@@ -60,8 +60,8 @@ def _treasury_bill(place: Path, model: Path, force: bool) -> None:
     table = read_table(source)
     seen = choose_columns(table.frame, Chosen(unit="year"))
     notes = [*table.notes, *seen.notes]
-    sde = learned(seen, 10.0, {}, {}, notes)
-    say(sde.summary())
+    sde = learned(seen, {}, {}, notes)
+    tell(sde)
     about = about_data(seen, "US three-month Treasury bill rate, percent, Federal Reserve Board H.15", notes)
     for path in keep(sde, about, model, place, force, title="The US three-month Treasury bill rate, 1955 to 1999"):
         note(f"wrote {path}")

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onepath.cli.console import FAILED, REFUTED, as_json, ending, note, plain, say
+from onepath.cli.console import FAILED, REFUTED, as_json, ending, note, plain, say, telling
 from onepath.data.reading import printable
-from onepath.io.errors import Unwritten
 
 if TYPE_CHECKING:
     from onepath.io.columns import Readings
     from onepath.model import Model
     from onepath.sde import SDE
     from onepath.show.about import About
+
+CHECKING, DRAWING = "checking whether the model fits …", "drawing the report …"
 
 DataOption = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file.", show_default=False)]
 TimeOption = Annotated[str | None, typer.Option("--time", help="Column that tells the time.")]
@@ -57,6 +58,13 @@ MissingOption = Annotated[
     list[str] | None, typer.Option("--na", help="How missing values are written, such as n.d. or -999; repeatable.")
 ]
 GapOption = Annotated[float, typer.Option("--gap", help="Steps longer than this many median steps are recording gaps.")]
+CalendarOption = Annotated[
+    str,
+    typer.Option(
+        "--calendar",
+        help="Days of daily dates that count: all, business, or auto, by what the data do.",
+    ),
+]
 EncodingOption = Annotated[
     str | None, typer.Option("--encoding", help="Of a text file, if not UTF-8: latin-1, utf-16 ...")
 ]
@@ -95,6 +103,7 @@ def fit(
     wide: WideOption = False,
     na: MissingOption = None,
     gap: GapOption = 10.0,
+    calendar: CalendarOption = "auto",
     encoding: EncodingOption = None,
     drift: DriftOption = None,
     diffusion: DiffusionOption = None,
@@ -117,12 +126,12 @@ def fit(
     Example:  onepath fit prices.csv --report report.html
     """
     with ending(json):
-        from onepath.io.atomic import check_places
+        from onepath.io.atomic import check_places, sha256_of
         from onepath.io.columns import Chosen, choose_columns
         from onepath.io.tables import read_table
 
         check_places((model, report), read=[data], force=force)
-        table = read_table(data, encoding, tuple(na or ()))
+        table, checksum = read_table(data, encoding, tuple(na or ())), sha256_of(data)
         missing = (*(na or ()), *table.missing)
         chosen = Chosen(time, tuple(value or ()), group, dt, unit, time_unit, wide, missing)
         seen = choose_columns(table.frame, chosen)
@@ -140,23 +149,25 @@ def fit(
             "progress": not json,
             "transition": transition or "auto",
         }
-        sde = learned(seen, gap, settings, {"drift": drift, "diffusion": diffusion}, notes, quiet=json)
-        about = about_data(seen, printable(str(data)), notes)
+        times, kernels = {"gap": gap, "calendar": calendar}, {"drift": drift, "diffusion": diffusion}
+        sde = learned(seen, settings, kernels, notes, times, quiet=json)
+        about = about_data(seen, printable(str(data)), notes, sha256=checksum)
         if not json:
-            _tell(sde)
+            tell(sde)
         # what was found is said first: a full disk must not lose it
         written, trouble = [], {}
         try:
-            for path in keep(sde, about, model, report, force):
+            for path in keep(sde, about, model, report, force, quiet=json):
                 written.append(str(path))
                 if not json:
                     note(f"wrote {path}")
-        except Unwritten as error:
+        except OSError as error:
             if not json:
                 raise
             trouble = {"error": str(error), "kind": "failed"}
         if json:
-            as_json(facts_of(sde.model_) | {"data": facts_about(about), "written": written} | trouble)
+            facts = facts_of(sde.model_) | {"curves": sde.curves().to_dict("list")}
+            as_json(facts | {"data": facts_about(about), "written": written} | trouble)
         if trouble:
             raise typer.Exit(FAILED)
         if strict and not sde.diagnose().fits:
@@ -171,24 +182,30 @@ def _bounds(given: list[str] | None) -> list[tuple[float, ...]] | None:
         raise ValueError(f"--bounds {' '.join(given or [])} cannot be used: give two numbers, such as 0,1") from None
 
 
-def _tell(sde: "SDE") -> None:
+def tell(sde: "SDE") -> None:
+    """The summary, once it is known whether the model fits."""
     from onepath.show.sentences import caution
 
-    say(sde.summary())
-    if (said := caution(sde.model_)) is not None:
-        note(f"note: {said}")
+    with telling(CHECKING):
+        said = sde.summary()
+    say(said)
+    if (warned := caution(sde.model_)) is not None:
+        note(f"note: {warned}")
 
 
 def learned(
     seen: "Readings",
-    gap: float,
     settings: dict[str, Any],
     kernels: dict[str, str | None],
     notes: list[str],
+    times: dict[str, Any] | None = None,
     quiet: bool = False,
 ) -> "SDE":
-    """Fit, with what the door warns of among the notes."""
+    """Fit, with what the door warns of, and which days count, among the notes."""
     from onepath.sde import SDE
+    from onepath.show.sentences import weekends
+
+    arguments = seen.arguments | (times or {})
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -197,21 +214,22 @@ def learned(
             from onepath.data.trajectory import read_trajectory
             from onepath.data.transitions import transitions_of
 
-            transitions = transitions_of(read_trajectory(**seen.arguments, gap=gap))
+            transitions = transitions_of(read_trajectory(**arguments))
             settings = settings | {role: kernel_by_name(text, role, transitions) for role, text in kernels.items()}
-        sde = SDE(**settings).fit(**seen.arguments, gap=gap)
-    for text in dict.fromkeys(str(warning.message) for warning in caught if warning.category is UserWarning):
+        sde = SDE(**settings).fit(**arguments)
+    said = [str(warning.message) for warning in caught if warning.category is UserWarning]
+    for text in dict.fromkeys([*said, *filter(None, [weekends(sde.model_)])]):
         notes.append(text)
         if not quiet:
             note(f"note: {text}")
     return sde
 
 
-def about_data(seen: "Readings", source: str, notes: list[str]) -> "About":
+def about_data(seen: "Readings", source: str, notes: list[str], sha256: str = "") -> "About":
     """Where the data came from, for the report and the model file."""
-    from onepath.show.about import About
+    from onepath.show.about import About, today
 
-    about = About(source=source, notes=tuple(notes), command=this_command())
+    about = About(source=source, notes=tuple(notes), command=this_command(), made=today(), sha256=sha256)
     times = seen.t if isinstance(seen.t, list) else [seen.t]
     if times[0] is None or times[0].dtype.kind != "M":
         return about
@@ -244,6 +262,7 @@ def keep(
     force: bool,
     title: str | None = None,
     truth: Any = None,
+    quiet: bool = False,
 ) -> Iterator[Path]:
     """Write what was asked for, one after another."""
     if model is not None:
@@ -252,14 +271,16 @@ def keep(
         facts = facts_about(about) | {"notes": list(about.notes), "told": told(sde)}
         yield save_model(sde.model_, sde.get_params(), model, force=force, facts=facts)
     if report is not None:
-        yield sde.report(report, force=force, title=title, truth=truth, about=about)
+        with telling(DRAWING, shown=not quiet):
+            written = sde.report(report, force=force, title=title, truth=truth, about=about)
+        yield written
 
 
 def facts_of(model: "Model") -> dict[str, Any]:
     """A fit for machines: numbers in the data's units, with bands."""
     from onepath.after.diagnose import diagnose
     from onepath.show.numbers import curves
-    from onepath.show.sentences import polynomials
+    from onepath.show.sentences import polynomials, weekends
 
     found = diagnose(model)
     observed, (points, drift, diffusion) = model.trajectory, curves(model)
@@ -268,6 +289,8 @@ def facts_of(model: "Model") -> dict[str, Any]:
     return {
         "names": observed.names,
         "unit": observed.unit,
+        "calendar": "business" if observed.clock.business else "all",
+        "weekends": weekends(model),
         "rows": len(observed.t),
         "transitions": observed.transitions,
         "missing": observed.missing,

@@ -1,23 +1,24 @@
-"""Commands that use a model file: simulate, forecast, report, info."""
+"""Commands that use a model file: simulate, forecast, curves, report, info."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onepath.cli.console import as_json, emit, ending, note, say
-from onepath.cli.fit import ForceOption, JsonOption, SeedOption, this_command, told
+from onepath.cli.console import as_json, emit, ending, note, say, telling
+from onepath.cli.fit import DRAWING, ForceOption, JsonOption, SeedOption, this_command, told
 from onepath.numerics.memory import check_memory
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from onepath.after.forecast import Paths
     from onepath.sde import SDE
 
 ModelArgument = Annotated[Path, typer.Argument(help="Model file, made by onepath fit --model.", show_default=False)]
 StepsOption = Annotated[int, typer.Option("--steps", min=1, help="Steps ahead.")]
 PathsOption = Annotated[int, typer.Option("--paths", min=1, help="Number of paths.")]
-OutOption = Annotated[Path | None, typer.Option("--out", help="CSV file to write; without it, the screen.")]
+OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="CSV file to write; without it, the screen.")]
 
 PER_CELL = 120.0
 """Bytes of memory for each number of a table on its way to a CSV file."""
@@ -36,19 +37,21 @@ def opened(path: Path) -> tuple["SDE", dict[str, Any]]:
     return SDE.from_model(model, settings), facts
 
 
-def _facts_in(path: Path) -> dict[str, Any]:
-    """What a model file says of itself, without loading what would make a model of it."""
-    from onepath.io.container import open_container
-
-    _check_there(path)
-    return dict(open_container(path)[0]["facts"])
-
-
 def _check_there(path: Path) -> None:
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: give the name of a model file")
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist: make it with onepath fit DATA --model {path}")
+
+
+def _with_times(frame: "pd.DataFrame", t: Any) -> "pd.DataFrame":
+    """The index as columns, and times (n,) beside dates."""
+    import numpy as np
+
+    table = frame.reset_index(allow_duplicates=True)
+    if "date" in frame.index.names:
+        table.insert(frame.index.nlevels, "t", np.resize(t, len(table)), allow_duplicates=True)
+    return table
 
 
 def _write(frame: "pd.DataFrame", out: Path | None, force: bool) -> None:
@@ -79,27 +82,24 @@ def simulate(
     """
     with ending(json):
         import numpy as np
-        import pandas as pd
 
         from onepath.io.atomic import check_places
 
         check_places([out], read=[model], force=force)
         sde, _ = opened(model)
-        d, names = sde.model_.dimension, sde.model_.names
+        d = sde.model_.dimension
         if start is not None and len(start) != d:
             raise ValueError(f"--start was given {len(start)} times, and the state has {d} dimensions")
         readings = sde.model_.trajectory.x
         begin = readings[~np.isnan(readings).any(axis=1)][-1] if start is None else np.asarray(start)
-        values = float(paths) * (steps + 1) * (d + 2)
+        values = float(paths) * (steps + 1) * (d + 3)  # beside path, date and time
         check_memory(f"a table of {values:.3g} numbers", PER_CELL * values, "ask for fewer --steps or --paths")
         step = float(np.median(sde.model_.transitions.dt)) if dt is None else dt
         drawn = sde.simulate(begin, steps=steps, dt=step, paths=paths, random_state=seed)
         if json:
-            as_json({"t": drawn.t, "names": names, "x": drawn.x})
+            as_json({"t": drawn.t, **_dates(drawn), "names": drawn.names, "x": drawn.x})
             return
-        columns = {"path": np.repeat(np.arange(paths), steps + 1), "t": np.tile(drawn.t, paths)}
-        columns |= {name: drawn.x[:, :, i].ravel() for i, name in enumerate(names)}
-        _write(pd.DataFrame(columns), out, force)
+        _write(_with_times(drawn.frame(), drawn.t), out, force)
 
 
 def forecast(
@@ -117,26 +117,52 @@ def forecast(
     Example:  onepath forecast model.onepath --steps 24 --level 0.05 --level 0.5 --level 0.95 --out fan.csv
     """
     with ending(json):
-        import pandas as pd
-
         if not all(0.0 < each < 1.0 for each in level or ()):
             raise ValueError(f"--level {level} cannot be used: quantiles are between 0 and 1")
         from onepath.io.atomic import check_places
 
         check_places([out], read=[model], force=force)
         sde, _ = opened(model)
-        from onepath.show.numbers import QUANTILES
+        from onepath.after.forecast import QUANTILES
 
         fan, levels = sde.forecast(steps, paths=paths, random_state=seed), level or list(QUANTILES)
-        quantiles, names = fan.quantiles(levels), sde.model_.names
         if json:
-            as_json({"t": fan.t, "levels": levels, "names": names, "quantiles": quantiles})
+            facts = {"t": fan.t, **_dates(fan), "levels": levels, "names": fan.names}
+            as_json(facts | {"quantiles": fan.quantiles(levels)})
             return
-        columns = {"t": fan.t}
-        columns |= {
-            f"{name}_{each:g}": quantiles[k, :, i] for i, name in enumerate(names) for k, each in enumerate(levels)
-        }
-        _write(pd.DataFrame(columns), out, force)
+        _write(_with_times(fan.quantiles_frame(levels), fan.t), out, force)
+
+
+def _dates(drawn: "Paths") -> dict[str, Any]:
+    """As text, where there are some."""
+    from onepath.data.calendar import written
+
+    return {} if drawn.dates is None else {"dates": written(drawn.dates)}
+
+
+def curves(
+    model: ModelArgument,
+    points: Annotated[int, typer.Option("--points", min=2, help="Points along each coordinate.")] = 101,
+    level: Annotated[float, typer.Option("--level", help="Probability that a band holds, in (0, 1).")] = 0.9,
+    out: OutOption = None,
+    force: ForceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Drift and diffusion with their bands, on a grid over the data.
+
+    Example:  onepath curves model.onepath -o curves.csv
+    """
+    with ending(json):
+        from onepath.io.atomic import check_places
+
+        check_places([out], read=[model], force=force)
+        sde, _ = opened(model)
+        table = sde.curves(points, level)
+        if json:
+            unit = sde.model_.trajectory.unit
+            as_json({"names": sde.model_.names, "unit": unit, "level": level, "curves": table.to_dict("list")})
+            return
+        _write(table, out, force)
 
 
 def report(
@@ -158,7 +184,9 @@ def report(
 
         about = About.of(facts)
         about = about._replace(command=f"{about.command}, then {this_command()}" if about.command else this_command())
-        note(f"wrote {sde.report(out, force=force, title=title, about=about)}")
+        with telling(DRAWING):
+            written = sde.report(out, force=force, title=title, about=about)
+        note(f"wrote {written}")
 
 
 def info(
@@ -177,7 +205,10 @@ def info(
             return
         if model is None:
             raise ValueError("give a model file, or --cache for what is kept of compiled programs")
-        facts = _facts_in(model)
+        from onepath.io.container import facts_in
+
+        _check_there(model)
+        facts = facts_in(model)
         known = facts.pop("told", None)
         if not isinstance(known, dict) or {"summary", "facts"} - set(known):
             known = told(opened(model)[0])

@@ -1,13 +1,14 @@
-"""Times: from steps, numbers, dates or a pandas index to numbers in one unit."""
+"""Times: from steps, numbers, dates or a pandas index to numbers in one unit, and from those to dates again."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from onepath.data.calendar import calendar_months
+from onepath.data.calendar import Business, calendar_months, midnights, months_after
 from onepath.data.reading import KINDS, REAL, is_from_pandas, read_array, read_numbers, read_scalar
 from onepath.data.rounded import rounded_step
 from onepath.data.time_units import NANOSECONDS, UNITS
+from onepath.data.weekends import Weekends, read_weekends
 
 SECOND = np.timedelta64(1, "s")
 TICKS = {
@@ -90,25 +91,90 @@ def _check_increasing(times: np.ndarray, what: str) -> None:
             raise ValueError(f"{what} has {wrong.sum()} times that {fault}, first in row {row} ({times[row]}): {cure}")
 
 
-def in_unit(clocks: list[np.ndarray], unit: str | None) -> tuple[list[np.ndarray], str | None]:
+class Clock(NamedTuple):
+    """How dates became times; the defaults are for times that came as numbers."""
+
+    origin: str | None = None  # the first date
+    day: int | None = None  # of the month, from 0, where time is counted in calendar months
+    weekends: Weekends = Weekends()
+
+    @property
+    def business(self) -> Business | None:
+        """The days that count, where not all do."""
+        return self.weekends.business
+
+    def dates(self, t: np.ndarray, unit: str | None) -> np.ndarray | None:
+        """Times in this unit as dates (datetime64); None where there never were any."""
+        if self.origin is None or unit is None:
+            return None
+        origin = np.datetime64(self.origin)
+        if self.business is not None:
+            return self.business.after(origin, t * _days_in(unit, self.business)).astype("M8[us]")
+        if self.day is not None:
+            return months_after(origin, t * (12 if unit == "year" else 1), self.day).astype("M8[us]")
+        if unit in TICKS:
+            return np.asarray(origin + t.round().astype(int) * TICKS[unit])
+        digits = 3 if NANOSECONDS[unit] >= NANOSECONDS["hour"] else 6  # what sums in double precision keep
+        seconds = np.round(t * (NANOSECONDS[unit] / NANOSECONDS["second"]), digits)
+        return np.asarray(origin + (1e6 * seconds).round().astype("m8[us]"))
+
+
+UNDATED = Clock()
+
+
+def in_unit(
+    clocks: list[np.ndarray], values: list[np.ndarray], unit: str | None, calendar: str | Clock
+) -> tuple[list[np.ndarray], str | None, Clock]:
     """Times as numbers: plain numbers as they are, dates in `unit` since the first row of the first trajectory.
 
-    Dates on the same day of each month are counted in calendar months where the unit is a month or a year.
+    Dates on the same day of each month are counted in calendar months where the unit is a month or a year, and daily
+    ones in business days by `calendar`, or as another clock counts them.
     """
     kinds = {KINDS.get(clock.dtype.kind, "numbers") for clock in clocks}
     if len(kinds) > 1:
         raise TypeError(f"times are both {' and '.join(sorted(kinds))}, which share no clock: pass one kind for all")
+    if calendar == "business" and kinds != {"dates"}:
+        raise ValueError(
+            f"calendar='business' skips weekends, and times are {kinds.pop()}: pass dates, or leave it out"
+        )
     if kinds == {"numbers"}:
-        return clocks, unit
+        return clocks, unit, UNDATED
     if unit is not None and unit.lower() not in UNITS:
         raise ValueError(f"unit {unit!r} is none that dates can be counted in: pass one of {', '.join(NANOSECONDS)}")
     since = [clock - clocks[0][0] for clock in clocks]
     name = UNITS[unit.lower()] if unit is not None else natural_unit(np.concatenate([np.diff(part) for part in since]))
-    if kinds == {"dates"} and name in ("month", "year") and (months := calendar_months(clocks)) is not None:
-        return [part / (12 if name == "year" else 1) for part in months], name
-    if name in TICKS:
-        return [part / TICKS[name] for part in since], name
-    return [part / SECOND / (NANOSECONDS[name] / NANOSECONDS["second"]) for part in since], name
+    if kinds == {"dates"}:
+        times, clock = _dated(clocks, values, name, calendar)
+        return times, name, clock
+    return _physical(since, name), name, UNDATED
+
+
+def _dated(
+    clocks: list[np.ndarray], values: list[np.ndarray], unit: str, calendar: str | Clock
+) -> tuple[list[np.ndarray], Clock]:
+    """Times of dates, by business days or months where they are such, else as they pass."""
+    origin = str(clocks[0][0])
+    asked = (calendar.business or "all") if isinstance(calendar, Clock) else calendar
+    weekends = Weekends() if asked == "all" else read_weekends(clocks, values, asked)
+    if (business := weekends.business) is not None:
+        first, days = business.before(midnights(clocks[0][0])), _days_in(unit, business)
+        return [business.since(first, midnights(clock)) / days for clock in clocks], Clock(origin, None, weekends)
+    if unit in ("month", "year") and (months := calendar_months(clocks)) is not None:
+        return [part / (12 if unit == "year" else 1) for part in months.parts], Clock(origin, months.day)
+    return _physical([clock - clocks[0][0] for clock in clocks], unit), Clock(origin, None, weekends)
+
+
+def _days_in(unit: str, business: Business) -> float:
+    """Business days in a unit: a day is one of them, and a year has as many as there are in one by the calendar."""
+    days = NANOSECONDS[unit] / NANOSECONDS["day"]
+    return days if days <= 1 else days * business.year / 365.25
+
+
+def _physical(since: list[np.ndarray], unit: str) -> list[np.ndarray]:
+    """Durations in a unit of fixed length."""
+    if unit in TICKS:
+        return [part / TICKS[unit] for part in since]
+    return [part / SECOND / (NANOSECONDS[unit] / NANOSECONDS["second"]) for part in since]
 
 
 def natural_unit(steps: np.ndarray) -> str:

@@ -5,13 +5,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onepath.data.clocks import in_unit, median_length, read_clock, split_times
+from onepath.data.clocks import UNDATED, Clock, in_unit, median_length, read_clock, split_times
 from onepath.data.marks import check_marks
 from onepath.data.reading import REAL, is_from_pandas, printable, read_array, read_numbers, read_scalar
 from onepath.data.soundness import LEAST_TRANSITIONS, check_sound
 from onepath.numerics.caution import caution
 
 ACCEPTED = "pass an array of shape (n,) or (n, d), a list of numbers, a pandas Series or DataFrame, or a list of arrays"
+CALENDARS = ("auto", "business", "all")
+"""Which days count where times are dates."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +28,7 @@ class Trajectory:
     missing: int  # rows with a missing value
     names: tuple[str, ...]  # one per dimension
     unit: str | None  # the time unit that rates are per
+    clock: Clock = UNDATED  # how dates became times
 
     @property
     def dimension(self) -> int:
@@ -40,6 +43,10 @@ class Trajectory:
         """What time is counted in."""
         return f"{self.unit}s" if self.unit else "units of time"
 
+    def dates(self, t: np.ndarray) -> np.ndarray | None:
+        """Times (n,) as dates, in UTC where those of the data had a zone; None where the data had none."""
+        return self.clock.dates(t, self.unit)
+
 
 class Table(NamedTuple):
     """One trajectory handed in, and what pandas knows of it."""
@@ -51,22 +58,29 @@ class Table(NamedTuple):
 
 
 def read_trajectory(
-    x: Any, *, t: Any = None, dt: float | None = None, unit: str | None = None, gap: float = 10.0
+    x: Any,
+    *,
+    t: Any = None,
+    dt: float | None = None,
+    unit: str | None = None,
+    gap: float = 10.0,
+    calendar: str | Clock = "auto",
 ) -> Trajectory:
     """Check what the user hands in, once, and return it in the one form the package works with.
 
     Times come from `t`, from the constant step `dt`, or from the dates in a pandas index. Steps longer than `gap` times
-    the median step are left out as recording gaps, and no transition bridges a missing row.
+    the median step are left out as recording gaps, and no transition bridges a missing row. `calendar` says which days
+    count: all, business days, whichever the data say, or those that count for another trajectory's clock.
     """
     pieces, several = _split(x)
-    _check_options(t, dt, unit, gap)
+    _check_options(t, dt, unit, gap, calendar)
     tables = [_read_table(piece, f"x[{i}]" if several else "x") for i, piece in enumerate(pieces)]
     names = _common_names(tables)
     ts = split_times(t, len(tables), several)
     clocks = [
         read_clock(table.what, len(table.values), table.index, ti, dt) for table, ti in zip(tables, ts, strict=True)
     ]
-    times, unit = in_unit(clocks, unit)
+    times, unit, clock = in_unit(clocks, [table.values for table in tables], unit, calendar)
 
     values = np.concatenate([table.values for table in tables])
     time = np.concatenate(times) if several or t is not None else times[0]  # made here, so nobody else's
@@ -92,7 +106,7 @@ def read_trajectory(
         )
     for array in (values, time, record, step):
         array.flags.writeable = False
-    return Trajectory(values, time, record, step, gaps, int(np.sum(~observed)), names, unit)
+    return Trajectory(values, time, record, step, gaps, int(np.sum(~observed)), names, unit, clock)
 
 
 def read_bounds(bounds: Any, trajectory: Trajectory) -> np.ndarray | None:
@@ -138,7 +152,7 @@ def _lists_runs(x: list[Any] | tuple[Any, ...]) -> bool:
     return len(x) > 0 and all(isinstance(item, list | tuple) and len(item) > longest for item in x)
 
 
-def _check_options(t: Any, dt: Any, unit: Any, gap: Any) -> None:
+def _check_options(t: Any, dt: Any, unit: Any, gap: Any, calendar: Any) -> None:
     if t is not None and dt is not None:
         raise ValueError("t and dt were both given and may disagree: pass t for uneven times, dt for a constant step")
     if dt is not None and not 0 < read_scalar(dt, "dt") < np.inf:
@@ -147,6 +161,8 @@ def _check_options(t: Any, dt: Any, unit: Any, gap: Any) -> None:
         raise TypeError(f"unit is of type {type(unit).__name__}, but it names a unit of time: pass text such as 'day'")
     if not read_scalar(gap, "gap") > 1:
         raise ValueError(f"gap is {gap}, which would leave out ordinary steps: pass a factor > 1, np.inf to keep all")
+    if not isinstance(calendar, Clock) and calendar not in CALENDARS:
+        raise ValueError(f"calendar is {calendar!r}, which is none: pass one of {', '.join(map(repr, CALENDARS))}")
 
 
 def _read_table(data: Any, what: str) -> Table:

@@ -27,10 +27,15 @@ class Progress:
         now = time.monotonic()
         if not self.shown or now - self.begun < self.patience or now - self.last < self.every:
             return
-        self.last, self.written = now, True
-        text = f"learning: {count} evaluations, criterion {value:.4f}, {now - self.begun:.0f} s"
-        sys.stderr.write(f"\r{text} " if self.drawn else f"{text}\n")
-        sys.stderr.flush()
+        self.last = now
+        self.tell(f"learning: {count} evaluations, criterion {value:.4f}, {now - self.begun:.0f} s")
+
+    def tell(self, text: str) -> None:
+        """Say at once what is being done."""
+        if self.shown:
+            self.written = True
+            sys.stderr.write(f"\r{text} " if self.drawn else f"{text}\n")
+            sys.stderr.flush()
 
     def __exit__(self, *_: object) -> None:
         if self.written and self.drawn:

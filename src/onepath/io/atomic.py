@@ -1,5 +1,6 @@
 """Writing files so that a crash leaves the old one or the new one, never half of one, and nothing else is touched."""
 
+import hashlib
 import os
 import secrets
 import stat
@@ -9,6 +10,12 @@ from pathlib import Path
 from onepath.io.errors import Kept, Unwritten
 
 FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+
+
+def sha256_of(path: Path) -> str:
+    """By which a file is known again."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_places(places: Iterable[Path | None], *, read: Iterable[Path] = (), force: bool) -> None:

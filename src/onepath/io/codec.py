@@ -17,8 +17,11 @@ import numpy as np
 from tinygp import kernels, transforms
 from tinygp.kernels import base, distance, stationary
 
+from onepath.data.calendar import Business
+from onepath.data.clocks import Clock
 from onepath.data.trajectory import Trajectory
 from onepath.data.transitions import Transitions, Units
+from onepath.data.weekends import Weekends
 from onepath.gp.features import Basis, Unknown
 from onepath.gp.kernels import Cubic, Linear, Matern
 from onepath.graph.graph import Graph
@@ -40,7 +43,7 @@ OWN: dict[str, type] = {
     cls.__name__: cls
     for cls in (
         *(Matern, Linear, Cubic, Basis, Unknown, Graph, Member, Posterior),
-        *(Trajectory, Transitions, Units, Optimum, Stiffness, Methods, Exact),
+        *(Trajectory, Clock, Weekends, Business, Transitions, Units, Optimum, Stiffness, Methods, Exact),
     )
 }
 """Classes of this package by the name that files call them by, wherever they live."""

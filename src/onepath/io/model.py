@@ -83,6 +83,7 @@ def _check_trajectory(trajectory: Trajectory) -> None:
         raise Damaged("the trajectory's steps point outside of it")
     if not (np.all(np.isfinite(trajectory.t)) and not np.any(np.isinf(trajectory.x))):
         raise Damaged("the trajectory has times or values that are infinite")
+    trajectory.dates(trajectory.t[-1:])
 
 
 @in_double

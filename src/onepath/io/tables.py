@@ -13,7 +13,7 @@ from onepath.io.errors import BadTable, Damaged
 from onepath.io.npy import array_from_bytes
 from onepath.io.text import read_text
 from onepath.numerics.extras import needs
-from onepath.numerics.memory import check_memory
+from onepath.numerics.memory import available, check_memory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,10 +60,16 @@ def _bytes_of(path: Path) -> bytes:
     if path.is_char_device() or path.is_block_device():
         raise BadTable(f"{path} is a device, no file: give the name of a file, or a pipe")
     _check_size(path, path.stat().st_size)
+    free = available()
+    most = -1 if free is None else int(free / PER_BYTE)
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:  # a pipe does not say how much it has, and may have no end
+            content = file.read(most)
+            more = most >= 0 and bool(file.read(1))
     except OSError as error:
         raise BadTable(f"{path} cannot be read: {error.strerror}") from error
+    if more:
+        raise BadTable(f"{path} has more than {most / 2**20:.3g} MB, which memory does not allow: {SHORTER}")
     if not content.strip():
         raise BadTable(f"{path} is empty")
     return content
@@ -81,14 +87,36 @@ def _parquet(path: Path, content: bytes) -> Table:
     pyarrow, parquet = (needs(name, "to read Parquet files", "parquet") for name in ("pyarrow", "pyarrow.parquet"))
     try:
         file = parquet.ParquetFile(io.BytesIO(content))
-        _check_size(path, 8.0 * file.metadata.num_rows * file.metadata.num_columns)
         _check_columns(path, file.schema_arrow, pyarrow)
+        _check_size(path, _unpacked(file.metadata))
+        texts = [field.name for field in file.schema_arrow if _is_text(field.type, pyarrow.types)]
+        once = parquet.ParquetFile(io.BytesIO(content), read_dictionary=texts).read(columns=texts)
+        _check_size(path, sum(_text_size(chunk) for column in once.columns for chunk in column.chunks))
         frame = file.read().to_pandas()
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         if isinstance(error, BadTable):
             raise
         raise BadTable(f"{path} is a damaged Parquet file: {str(error).splitlines()[0]}") from error
     return _with_index(frame)
+
+
+def _unpacked(metadata: Any) -> float:
+    """Bytes of its numbers, or of all that it holds if those are more."""
+    packed = sum(metadata.row_group(k).total_byte_size for k in range(metadata.num_row_groups))
+    return max(8.0 * metadata.num_rows * metadata.num_columns, float(packed))
+
+
+def _is_text(kind: Any, types: Any) -> bool:
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind))
+
+
+def _text_size(texts: Any) -> float:
+    """Bytes of texts when each row has its own, where the file may have one for a million rows."""
+    if not hasattr(texts, "dictionary"):
+        return float(texts.nbytes)
+    lengths = np.array([len(text or "") for text in texts.dictionary.to_pylist()], float)
+    return float(np.sum(lengths[texts.indices.drop_null().to_numpy()]))
 
 
 def _with_index(frame: "pd.DataFrame") -> Table:
@@ -141,6 +169,7 @@ def _array_frame(arrays: dict[str, np.ndarray], path: Path) -> "pd.DataFrame":
     import pandas as pd
 
     columns = {}
+    _check_size(path, 8.0 * sum(array.size for array in arrays.values()))  # numbers of one byte become eight
     for name, array in arrays.items():
         if array.ndim not in (1, 2):
             raise BadTable(f"{path}: {name} has shape {array.shape}; (n,) and (n, d) can be used, rows being times")

@@ -1,6 +1,7 @@
 """Where compiled code is kept between processes: a folder that nobody else can write, of bounded size."""
 
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -23,6 +24,9 @@ SHORTEST_COMPILATION = 0.1
 
 LARGEST, OLDEST, UNFINISHED = 200 << 20, 90 * 86400.0, 3600.0
 """Bytes that are kept at most, seconds since a file's last use after which it goes, and for what was never finished."""
+
+OURS = re.compile(r"[0-9a-f]{64}\.(program|\d+\.part)|.+-[0-9a-f]{64}-(cache|atime)")
+"""Names of files that are kept here, JAX's own among them; nothing else in the folder is counted or removed."""
 
 OTHERS_MAY_WRITE = 0o022
 _SAID: set[str] = set()
@@ -142,7 +146,7 @@ def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
     found = []
     for path in folder.rglob("*") if folder.is_dir() else ():
         with suppress(OSError):
-            if path.is_file() and not path.is_symlink():
+            if OURS.fullmatch(path.name) and path.is_file() and not path.is_symlink():
                 found.append((path, path.stat()))
     return found
 
@@ -199,6 +203,7 @@ def jax_cache() -> Iterator[None]:
         for name, value in before.items():
             jax.config.update(name, value)
         compilation_cache.reset_cache()
+        prune(folder)
 
 
 @contextmanager

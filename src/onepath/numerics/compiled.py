@@ -28,6 +28,7 @@ import numpy as np
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
 
 from onepath.numerics.cache import cache_folder, jax_cache, no_jax_cache, read_kept, write_kept
+from onepath.numerics.memory import give_back
 from onepath.numerics.structure import PLAIN, Slot, Unknown, as_data, from_data
 
 Result = TypeVar("Result")
@@ -39,11 +40,18 @@ KNOWN = {"onepath", "tinygp", "equinox", "jax", "jaxlib", "numpy", "builtins"}
 IMPORT = re.compile(rb"^\s*(?:from|import)\s+(onepath[.\w]*)(?:\s+import\s+(\w+(?:\s*,\s*\w+)*))?", re.MULTILINE)
 """A line that imports a module of this package, and what from it."""
 
+PART = re.compile(r"[A-Z]\w*|_unpickle_\w+|_reconstruct|dtype")
+"""Names in JAX's form of a program: classes, and what makes a sharding; no other function, of which some run text."""
+
 QUICK: dict[str, str | bool] = {"xla_cpu_use_fusion_emitters": False}
 """Compiles in three fifths of the time, to code that is as fast."""
 
 
 Call = Callable[..., Sequence[jax.Array]]
+Made = tuple[Call, Any, int]
+"""A program, its result with slots in the place of arrays, and how many bytes it has when it is kept."""
+
+Anew = Callable[[], Made]
 
 
 class Program:
@@ -52,8 +60,8 @@ class Program:
     One that was loaded from disk and refuses its first call is compiled `anew`.
     """
 
-    def __init__(self, call: Call, result: Any, anew: Callable[[], tuple[Call, Any]] | None = None) -> None:
-        self.call, self.anew = call, anew
+    def __init__(self, call: Call, result: Any, size: int, anew: Anew | None = None) -> None:
+        self.call, self.size, self.anew = call, size, anew
         leaves, self.structure = jax.tree.flatten(result)
         self.leaves = leaves
         self.places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, Slot)]
@@ -65,20 +73,21 @@ class Program:
             leaves[place] = wrap(array)
         return jax.tree.unflatten(self.structure, leaves)
 
-    def _first_call(self, anew: Callable[[], tuple[Call, Any]], arrays: Sequence[Any]) -> Sequence[jax.Array]:
+    def _first_call(self, anew: Anew, arrays: Sequence[Any]) -> Sequence[jax.Array]:
         self.anew = None
         try:
             return jax.block_until_ready(self.call(*arrays))
         except Exception:
-            self.call, _ = anew()
+            self.call, _, self.size = anew()
             return self.call(*arrays)
 
 
 PROGRAMS: OrderedDict[Any, Program] = OrderedDict()
 """What this process has loaded or compiled, the least recently used first."""
 
-MOST_PROGRAMS = 32
-"""That are held in memory: each takes some megabytes, and memory maps, of which a process has only so many."""
+MOST_PROGRAMS, MOST_BYTES = 128, 16 << 20
+"""That are held in memory, and bytes that they have when they are kept: in memory they take twenty times as many, and
+memory maps, of which a process has only so many."""
 
 
 class Foreign(Exception):
@@ -125,12 +134,20 @@ def _program(function: Callable[..., Any], args: tuple[Any, ...], leaves: list[A
     """The program for this kind of arguments: from memory, from disk, or compiled."""
     kinds = tuple((leaf.shape, leaf.dtype) if isinstance(leaf, ARRAYS) else (type(leaf), leaf) for leaf in leaves)
     key = (function, structure, kinds, _setting("enable_x64"))
-    found = PROGRAMS.pop(key, None)
-    program = _found(function, args, [leaf for leaf in leaves if isinstance(leaf, ARRAYS)]) if found is None else found
-    PROGRAMS[key] = program
-    while len(PROGRAMS) > MOST_PROGRAMS:
-        PROGRAMS.popitem(last=False)
+    new = key not in PROGRAMS
+    arrays = [leaf for leaf in leaves if isinstance(leaf, ARRAYS)]
+    program = PROGRAMS[key] = _found(function, args, arrays) if new else PROGRAMS.pop(key)
+    if new:
+        _forget()
     return program
+
+
+def _forget() -> None:
+    """Let programs go, the least recently used first, until few and small enough ones are left, or the last one."""
+    size = sum(program.size for program in PROGRAMS.values())
+    while len(PROGRAMS) > 1 and (len(PROGRAMS) > MOST_PROGRAMS or size > MOST_BYTES):
+        size -= PROGRAMS.popitem(last=False)[1].size
+    give_back()
 
 
 def _found(function: Callable[..., Any], args: tuple[Any, ...], arrays: Sequence[Any]) -> Program:
@@ -146,19 +163,18 @@ def _found(function: Callable[..., Any], args: tuple[Any, ...], arrays: Sequence
     name = hashlib.sha256(text.encode()).hexdigest()
     file = folder / f"{name}.program"
 
-    def anew() -> tuple[Call, Any]:
+    def anew() -> Made:
         # a program that JAX's own cache gave back cannot be kept once more: parts of it would be missing
         with no_jax_cache():
-            call, result = _compile(function, args, arrays)
-        _keep(file, name, call, result)
-        return call, result
+            made = _compile(function, args, arrays)
+        _keep(file, name, *made[:2])
+        return made
 
     kept = _loaded(file, name, len(arrays))
     return Program(*anew()) if kept is None else Program(*kept, anew)
 
 
-def _compile(function: Callable[..., Any], args: tuple[Any, ...], arrays: Sequence[Any]) -> tuple[Any, Any]:
-    """The program, and its result with slots in the place of arrays."""
+def _compile(function: Callable[..., Any], args: tuple[Any, ...], arrays: Sequence[Any]) -> Made:
     leaves, structure = jax.tree.flatten(args)
     results = []
 
@@ -170,8 +186,16 @@ def _compile(function: Callable[..., Any], args: tuple[Any, ...], arrays: Sequen
         return [leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, ARRAYS)]
 
     flat.__name__ = function.__name__
-    lowered = jax.jit(flat).lower(*arrays)
-    return lowered.compile(compiler_options=_options()), results[-1]
+    call = jax.jit(flat).lower(*arrays).compile(compiler_options=_options())
+    return call, results[-1], len(_serialised(call))
+
+
+def _serialised(call: Any) -> bytes:
+    """JAX's form of a program; nothing where it has none."""
+    try:
+        return serialize(call)[0]
+    except (TypeError, ValueError, NotImplementedError, RuntimeError):
+        return b""
 
 
 @cache
@@ -186,7 +210,7 @@ def _options() -> dict[str, str | bool]:
     return QUICK
 
 
-def _loaded(file: Path, name: str, count: int) -> tuple[Any, Any] | None:
+def _loaded(file: Path, name: str, count: int) -> Made | None:
     """A kept program, if it is there and whole, under the name it was kept by, and made of JAX's own parts."""
     content = read_kept(file)
     if content is None:
@@ -201,7 +225,7 @@ def _loaded(file: Path, name: str, count: int) -> tuple[Any, Any] | None:
         slots = [leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, Slot)]
         _load_lapack()
         trees = jax.tree.structure(((0,) * count, {})), jax.tree.structure([0] * len(slots))
-        return deserialize_and_load(payload, *trees), result
+        return deserialize_and_load(payload, *trees), result, len(payload)
     except Exception:  # of another version of JAX's, or not ours at all
         return None
 
@@ -217,10 +241,10 @@ class _Part:
 
 
 class _Names(pickle.Unpickler):
-    """Reads which classes JAX's form of a program names, without making any of them; foreign ones are refused."""
+    """Reads which names JAX's form of a program has, without making any of them; one that is no part is refused."""
 
     def find_class(self, module: str, name: str) -> Any:
-        if module.split(".")[0] not in ("jax", "jaxlib", "numpy"):
+        if module.split(".")[0] not in ("jax", "jaxlib", "numpy") or not PART.fullmatch(name):
             raise Foreign(f"{module}.{name}")
         return _Part
 
@@ -237,9 +261,12 @@ def _load_lapack() -> None:
 def _keep(file: Path, name: str, call: Any, result: Any) -> None:
     """What cannot be kept is compiled again next time."""
     try:
-        body = json.dumps(as_data(result)).encode() + b"\n" + serialize(call)[0]
-    except (Unknown, TypeError, ValueError, NotImplementedError):
+        head = json.dumps(as_data(result)).encode()
+    except (Unknown, TypeError, ValueError):
         return
+    if not (payload := _serialised(call)):
+        return
+    body = head + b"\n" + payload
     write_kept(file, hashlib.sha256(name.encode() + body).digest() + body)
 
 

@@ -1,6 +1,10 @@
 """How much memory there is, and refusals of what would need more."""
 
+import ctypes
 import os
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 GIGABYTE = float(1 << 30)
@@ -45,3 +49,18 @@ def check_memory(what: str, needed: float, cure: str) -> None:
         raise ValueError(
             f"{what} would take {needed / GIGABYTE:.3g} GB of memory, and {free / GIGABYTE:.3g} GB are free: {cure}"
         )
+
+
+@cache
+def _trim() -> Callable[[int], int] | None:
+    """What hands freed memory back to the system, where the C library has it."""
+    with suppress(OSError, AttributeError, TypeError):
+        trim: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+        return trim
+    return None
+
+
+def give_back() -> None:
+    """Hand memory that was freed back to the system: a compiler leaves much, in pieces that are not used again."""
+    if (trim := _trim()) is not None:
+        trim(0)

@@ -1,7 +1,18 @@
 """One core's work on one core: threads of a linear algebra wait for each other between many tiny calls."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
+from threading import Lock
 from typing import Any
+
+
+class _Inside:
+    """How many calls are under way, in all threads, and what the first of them found."""
+
+    lock = Lock()
+    calls = 0
+    before: Any = None
 
 
 @cache
@@ -13,10 +24,22 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
-def one_thread() -> Any:
+@contextmanager
+def one_thread() -> Iterator[None]:
     """A context of linear algebra with one thread, however many the process has; the caller's own number comes back.
 
     The engine's matrices are small. With a thread for each core, every call waits for all of them, and where another
-    program keeps one of the cores busy, a fit takes many times as long.
+    program keeps one of the cores busy, a fit takes many times as long. The number is the process's: of calls in
+    several threads, the first one in sets it, and the last one out restores it.
     """
-    return _controller().limit(limits=1, user_api="blas")
+    with _Inside.lock:
+        if _Inside.calls == 0:
+            _Inside.before = _controller().limit(limits=1, user_api="blas")
+        _Inside.calls += 1
+    try:
+        yield
+    finally:
+        with _Inside.lock:
+            _Inside.calls -= 1
+            if _Inside.calls == 0:
+                _Inside.before.restore_original_limits()

@@ -49,6 +49,21 @@ def search(model: Model) -> str | None:
     return f"by {model.methods.learn}: {model.optimum.outcome} ({model.optimum.evaluations} evaluations)"
 
 
+def weekends(model: Model) -> str | None:
+    """Whether weekends count as time, and why; None where no rows skip them, or nothing is known of it."""
+    (business, moves), state = model.trajectory.clock.weekends, " and ".join(model.names)
+    move = "moves" if model.dimension == 1 else "move"
+    why = f"over one, {state} {move} as in {moves:.1f} ordinary days" if math.isfinite(moves) else ""
+    if business is None:
+        return f"Weekends are counted, though no rows fall on them: {why}." if why else None
+    days = f"A day is a business day, and a year has {business.year:.0f} of them."
+    if business.holidays is None:
+        others = " Other days without rows are counted."
+    else:
+        others = f" Nor are {len(business.holidays)} other days without rows." if len(business.holidays) else ""
+    return f"Weekends are not counted{f': {why}' if why else ''}.{others} {days}"
+
+
 def caution(model: Model) -> str | None:
     """What a reader must know before trusting the diffusion."""
     share = numbers.unexplained(model)

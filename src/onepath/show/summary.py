@@ -27,6 +27,8 @@ def _data(model: Model) -> list[str]:
         lines.append(
             f"            left out: {trajectory.missing} rows with missing values, {trajectory.gaps} recording gaps"
         )
+    if (said := sentences.weekends(model)) is not None:
+        lines.append(f"            {said}")
     if model.methods.observation != "exact":
         counts = f"which counts {model.transitions.total:.6g}"
         lines.append(f"            observation: {model.methods.observation}, {counts}")

@@ -51,7 +51,7 @@ def lags_of(residuals: Residuals, clean: Floats, room: Floats) -> Lags:
     """Look at longer steps; `room` (d,) is how far σ may be off within its band, as a share of it."""
     pairs = [autocorrelation(residuals, clean, lag) for lag in (1, 2)]
     neighbours, errors = (np.stack(part) for part in zip(*pairs, strict=True))
-    found = {steps: _ratio(residuals, clean, steps) for steps in STEPS}
+    found = {steps: ratio_at(residuals, clean, steps) for steps in STEPS}
     scores = np.stack([(found[steps][0] - 1.0) / found[steps][1] for steps in ASKED])
     _, k = np.unravel_index(np.argmax(np.abs(scores)), scores.shape)
     ratios = np.stack([ratio for ratio, _ in found.values()])
@@ -70,8 +70,10 @@ def lags_of(residuals: Residuals, clean: Floats, room: Floats) -> Lags:
     )
 
 
-def _ratio(residuals: Residuals, z: Floats, steps: int) -> tuple[Floats, Floats]:
+def ratio_at(residuals: Residuals, z: Floats, steps: int) -> tuple[Floats, Floats]:
     """Variance of sums of successive residuals, over that of as many alone, and its standard error: (d,)."""
+    if steps == 1:
+        return np.ones(z.shape[1]), np.zeros(z.shape[1])
     parts = [(2 * (1 - k / steps), *autocorrelation(residuals, z, k)) for k in range(1, steps)]
     variance = np.asarray(sum(np.square(weight * error) for weight, _, error in parts))
     return np.asarray(1.0 + sum(weight * r for weight, r, _ in parts)), np.sqrt(variance)

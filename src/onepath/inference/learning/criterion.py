@@ -15,7 +15,6 @@ from onepath.inference.completion.features import FeatureSource
 from onepath.inference.completion.objective import Cellwise
 from onepath.numerics.arrays import Floats
 
-
 Start = Floats | Place
 """Weights, or where another θ has led."""
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import matplotlib
 
 from onepath.model import Model
-from onepath.show.plots import curves, fields
+from onepath.show.plots import curves, fields, residuals
 from onepath.show.plots.style import STYLE, Truth
 
 
@@ -27,6 +27,7 @@ FIGURES = {
     "ellipses": Drawing(fields.ellipses),
     "maps": Drawing(fields.maps),
     "forecast": Drawing(curves.forecast),
+    "diagnosis": Drawing(residuals.diagnosis),
 }
 
 BY_DIMENSION = {1: ("potential", "density"), 2: ("field", "ellipses", "maps")}
@@ -34,18 +35,23 @@ BY_DIMENSION = {1: ("potential", "density"), 2: ("field", "ellipses", "maps")}
 
 def figures_of(model: Model) -> list[str]:
     """Names of the figures that this model has."""
-    return ["trajectory", "drift", "diffusion", *BY_DIMENSION.get(model.dimension, ()), "forecast"]
+    return ["trajectory", "drift", "diffusion", *BY_DIMENSION.get(model.dimension, ()), "forecast", "diagnosis"]
 
 
-def size_of(name: str, dimension: int) -> tuple[float, float]:
+WIDE, PHONE = 7.6, 4.8
+"""Inches that a figure of the whole page's width has on a screen and on a phone."""
+
+
+def size_of(name: str, dimension: int, phone: bool = False) -> tuple[float, float]:
     """Inches that a figure by itself takes."""
     if name == "overview":
-        return 9.0, 11.0 if dimension == 1 else 18.0
+        return 9.0, 15.0 if dimension == 1 else 22.0
+    width, rows = (PHONE, 4) if phone else (WIDE, 2)
     if name in ("trajectory", "forecast"):
-        return 7.6, 1.2 + 1.5 * dimension
+        return width, 1.2 + 1.5 * dimension
     if name in ("drift", "diffusion") and dimension > 1:
-        return 7.6, 3.3 * (-(-dimension // 2))
-    return {"maps": (7.6, 6.2)}.get(name, (5.0, 3.6))
+        return width, 3.3 * (dimension if phone else -(-dimension // 2))
+    return {"maps": (width, 3.1 * rows), "diagnosis": (width, 2.7 * rows)}.get(name, (5.0, 3.6))
 
 
 def draw(model: Model, name: str, figure: Any, truth: Truth | None = None) -> None:
@@ -64,7 +70,7 @@ def draw(model: Model, name: str, figure: Any, truth: Truth | None = None) -> No
 
 def _overview(model: Model, figure: Any, truth: Truth | None) -> None:
     """The trajectory above, everything else in two columns or whole rows below."""
-    whole = ["trajectory", "maps", "forecast"] + (["drift", "diffusion"] if model.dimension > 1 else [])
+    whole = ["trajectory", "maps", "forecast", "diagnosis"] + (["drift", "diffusion"] if model.dimension > 1 else [])
     names = figures_of(model)
     pairs = [name for name in names if name not in whole]
     rows = [["trajectory"], *(pairs[i : i + 2] for i in range(0, len(pairs), 2))]

@@ -17,13 +17,17 @@ from onepath.show.plots.style import (
     MUTED,
     SECOND,
     Truth,
+    columns_in,
+    legend_above,
     no_lower_than_zero,
     noise_label,
     plain,
     rate_label,
-    time_label,
+    time_axis,
+    when,
 )
 from onepath.show.sentences import per_time
+from onepath.show.tables import line_through
 
 POINTS, DRAWS = 200, 400
 """Of a curve, and functions drawn from the posterior for a band; as in the summary, so that code compiles once."""
@@ -36,17 +40,8 @@ BASEMENT = 0.16
 """Share of an axes' height that the data's density takes."""
 
 
-def line_through(model: Model, index: int = 0) -> Floats:
-    """Points (n, d) along one coordinate over the data's range, the others at their median."""
-    x = model.transitions.x
-    points = np.tile(np.median(x, axis=0), (POINTS, 1))
-    low, high = (x[:, index].min(), x[:, index].max()) if x.shape[1] == 1 else np.quantile(x[:, index], [0.005, 0.995])
-    points[:, index] = np.linspace(low, high, POINTS)
-    return points
-
-
 def _panels(figure: Any, count: int, share: bool = False) -> list[Axes]:
-    columns = 1 if share else min(count, 2)
+    columns = 1 if share else min(count, columns_in(figure))
     axes = figure.subplots(-(-count // columns), columns, squeeze=False, sharex=share)
     for unused in axes.ravel()[count:]:
         unused.set_axis_off()
@@ -64,15 +59,15 @@ def trajectory(model: Model, figure: Any) -> None:
     """What was observed; gaps stay empty."""
     observed = model.trajectory
     for i, axes in enumerate(panels := _panels(figure, observed.dimension, share=True)):
-        t, x = _with_breaks(observed.t, observed.x[:, i], observed.step)
+        t, x = _with_breaks(when(model, observed.t), observed.x[:, i], observed.step)
         shown = _thinned(x)
         axes.plot(t[shown], x[shown], color=FIT if i == 0 else SECOND if i == 1 else INK, lw=0.8)
         axes.set_ylabel(plain(observed.names[i]))
-    panels[-1].set_xlabel(time_label(model))
+    time_axis(panels[-1], model)
     panels[0].set_title("Trajectory")
 
 
-def _with_breaks(t: Floats, x: Floats, step: Integers) -> tuple[Floats, Floats]:
+def _with_breaks(t: Any, x: Floats, step: Integers) -> tuple[Any, Floats]:
     """A missing value after every row that no transition leaves."""
     broken = np.setdiff1d(np.arange(len(t) - 1), step) + 1
     return np.insert(t, broken, t[broken]), np.insert(x, broken, np.nan)
@@ -106,7 +101,7 @@ def _others(model: Model, index: int) -> str:
 @asked_once
 def _along(model: Model, index: int) -> Curves:
     """Drift and diffusion along one coordinate, for both of their figures."""
-    return model.curves(line_through(model, index))
+    return model.curves(line_through(model, index, POINTS))
 
 
 def drift(model: Model, figure: Any, truth: Truth | None) -> None:
@@ -120,7 +115,7 @@ def drift(model: Model, figure: Any, truth: Truth | None) -> None:
         _density_under(axes, model.transitions.x[:, i])
         axes.set(xlabel=_others(model, i), ylabel=rate_label(model, i), xlim=points[[0, -1], i])
     panels[0].set_title("Drift")
-    panels[0].legend(ncols=2)
+    legend_above(panels[columns_in(figure) - 1] if len(panels) > 1 else panels[0])
 
 
 def diffusion(model: Model, figure: Any, truth: Truth | None) -> None:
@@ -134,13 +129,13 @@ def diffusion(model: Model, figure: Any, truth: Truth | None) -> None:
         _density_under(axes, model.transitions.x[:, i])
         axes.set(xlabel=_others(model, i), ylabel=noise_label(model, i), xlim=points[[0, -1], i])
     panels[0].set_title("Diffusion")
-    panels[0].legend(ncols=2)
+    legend_above(panels[columns_in(figure) - 1] if len(panels) > 1 else panels[0])
 
 
 @asked_once
 def _drawn(model: Model) -> tuple[Floats, Floats]:
     """Drifts and diffusions (draws, n) along the line, for the figures that need whole functions (one dimension)."""
-    drifts, diffusions = model.functions(line_through(model), DRAWS, random_state=0)
+    drifts, diffusions = model.functions(line_through(model, 0, POINTS), DRAWS, random_state=0)
     return drifts[:, :, 0], diffusions[:, :, 0, 0]
 
 
@@ -159,13 +154,13 @@ def potential(model: Model, figure: Any, truth: Truth | None) -> None:
         _truth(axes, x, well(truth.drift(points)[:, 0]))
     name = plain(model.names[0])
     label = f"potential, {name}² {per_time(model)}"
-    axes.set(xlabel=name, ylabel=label, xlim=x[[0, -1]], title="Potential U = -∫ f dx")
-    axes.legend()
+    axes.set(xlabel=name, ylabel=label, xlim=x[[0, -1]], title="Potential")
+    legend_above(axes)
 
 
 def density(model: Model, figure: Any, truth: Truth | None) -> None:
     """The stationary density of what was learned, against the histogram of the data (one dimension)."""
-    points, axes = line_through(model), figure.subplots()
+    points, axes = line_through(model, 0, POINTS), figure.subplots()
     x = points[:, 0]
     axes.hist(model.transitions.x[:, 0], BINS, density=True, color=MUTED, alpha=0.35, label="data")
     drawn = consequences.stationary_density(x, *_drawn(model))
@@ -175,7 +170,7 @@ def density(model: Model, figure: Any, truth: Truth | None) -> None:
         _truth(axes, x, consequences.stationary_density(x, truth.drift(points)[:, 0], sigma))
     name = plain(model.names[0])
     axes.set(xlabel=name, ylabel=f"density, per unit of {name}", xlim=x[[0, -1]], title="Stationary density")
-    axes.legend()
+    legend_above(axes)
 
 
 @asked_once
@@ -190,13 +185,14 @@ def forecast(model: Model, figure: Any) -> None:
     fan, observed = fan_of(model), model.trajectory
     levels = np.asarray(fan.quantiles(QUANTILES))
     last = slice(max(0, len(observed.t) - 2 * len(fan.t)), None)
+    before, ahead = when(model, observed.t[last]), when(model, fan.t)
     for i, axes in enumerate(panels := _panels(figure, observed.dimension, share=True)):
-        axes.plot(observed.t[last], observed.x[last, i], color=MUTED, lw=0.9, label="data")
+        axes.plot(before, observed.x[last, i], color=MUTED, lw=0.9, label="data")
         low, lower, middle, upper, high = levels[:, :, i]
-        axes.fill_between(fan.t, low, high, color=SECOND, alpha=0.18, lw=0, label="90 %")
-        axes.fill_between(fan.t, lower, upper, color=SECOND, alpha=0.28, lw=0, label="50 %")
-        axes.plot(fan.t, middle, color=SECOND, label="median")
+        axes.fill_between(ahead, low, high, color=SECOND, alpha=0.18, lw=0, label="90 %")
+        axes.fill_between(ahead, lower, upper, color=SECOND, alpha=0.28, lw=0, label="50 %")
+        axes.plot(ahead, middle, color=SECOND, label="median")
         axes.set_ylabel(plain(observed.names[i]))
-    panels[-1].set_xlabel(time_label(model))
+    time_axis(panels[-1], model)
     panels[0].set_title("Forecast")
-    panels[0].legend(ncols=4, loc="upper left")
+    legend_above(panels[0])

@@ -8,13 +8,15 @@ from scipy.spatial import cKDTree
 
 from onepath.model import Model
 from onepath.numerics.arrays import Flags, Floats
-from onepath.show.plots.style import DIVERGING, FIT, INK, MAP, MUTED, Truth, noise_label, plain, rate_label
+from onepath.show.plots.style import DIVERGING, FIT, INK, MAP, MUTED, Truth, columns_in, noise_label, plain, rate_label
 
 ARROWS, ELLIPSES, MAP_POINTS = 15, 8, 22
 FAR = 0.35
 """Standard deviations from the nearest datum beyond which nothing is drawn."""
 
 DOTS = 600
+COMPARABLE = 3.0
+"""Ratio of the coordinates' ranges up to which a unit of either is as long on the page."""
 
 
 def _grid(model: Model, count: int) -> tuple[Floats, Flags]:
@@ -40,6 +42,13 @@ def _frame(model: Model, axes: Any, title: str, points: Floats) -> None:
     room = 0.06 * (high - low)
     limits = {"xlim": (low[0] - room[0], high[0] + room[0]), "ylim": (low[1] - room[1], high[1] + room[1])}
     axes.set(xlabel=first, ylabel=second, title=title, **limits)
+    if _comparable(points):
+        axes.set_aspect("equal")
+
+
+def _comparable(points: Floats) -> bool:
+    first, second = np.ptp(points, axis=0)
+    return bool(max(first, second) <= COMPARABLE * min(first, second))
 
 
 def field(model: Model, figure: Any, truth: Truth | None) -> None:
@@ -55,8 +64,9 @@ def field(model: Model, figure: Any, truth: Truth | None) -> None:
     sets = [(points[~known], mean[~known], MUTED, 0.004), (points[known], mean[known], FIT, 0.004)]
     if truth is not None:
         sets.append((points, truth.drift(points), INK, 0.0018))
-    # directions on the page: both axes are measured in their own spread
+    # directions on the page: where units differ in length there, both axes are measured in their own spread
     spread = model.transitions.x.std(axis=0)
+    spread = np.full(2, spread.mean()) if _comparable(points) else spread
     longest = np.quantile(np.hypot(*(sets[-1][1] / spread).T), 0.95) or 1.0
     for where, arrows, colour, width in sets:
         if len(where):
@@ -75,6 +85,7 @@ def ellipses(model: Model, figure: Any) -> None:
     # on the page, where a unit of either coordinate has its own length
     box = axes.get_window_extent()
     lengths = np.array([box.width / np.ptp(axes.get_xlim()), box.height / np.ptp(axes.get_ylim())])
+    lengths = np.ones(2) if _comparable(points) else lengths
     root = model.diffusion(points) * lengths[:, None]
     values, vectors = np.linalg.eigh(root @ np.swapaxes(root, 1, 2))
     heights, widths = np.sqrt(np.maximum(values, 0.0)).T
@@ -92,15 +103,16 @@ def maps(model: Model, figure: Any) -> None:
     points, near = _grid(model, MAP_POINTS)
     mean, matrix = model.drift(points), model.diffusion(points)
     grid = [part.reshape(MAP_POINTS, MAP_POINTS) for part in points.T]
-    panels = figure.subplots(2, 2)
+    columns = columns_in(figure)
+    panels = figure.subplots(4 // columns, columns).ravel()
     for i in range(2):
         for row, values, label in ((0, mean[:, i], rate_label(model, i)), (1, matrix[:, i, i], noise_label(model, i))):
-            axes = panels[row, i]
+            axes = panels[2 * row + i]
             shown = np.where(near, values, np.nan).reshape(MAP_POINTS, MAP_POINTS)
             reach = np.nanmax(np.abs(shown))
-            levels = np.linspace(-reach, reach, 13) if row == 0 else np.linspace(*_range(shown), 12)
+            levels = reach * np.arange(-6, 7) / 6 if row == 0 else np.linspace(*_range(shown), 12)
             drawn = axes.contourf(*grid, shown, levels=levels, cmap=DIVERGING if row == 0 else MAP)
-            bar = figure.colorbar(drawn, ax=axes, format="%.3g")
+            bar = figure.colorbar(drawn, ax=axes, format=lambda value, _: f"{value:.3g}".replace("-", "−"))
             bar.outline.set_visible(False)
             _frame(model, axes, label, points)
 

@@ -3,6 +3,7 @@
 from typing import Any, Protocol
 
 from matplotlib.axes import Axes
+from matplotlib.dates import ConciseDateFormatter
 
 from onepath.model import Model
 from onepath.numerics.arrays import Floats
@@ -13,6 +14,12 @@ INK, MUTED, LINE, SAND = "#1b1b1b", "#8a8a8a", "#dcdcdc", "#f0ece2"
 # Okabe and Ito's palette
 BLUE, VERMILION, ORANGE, GREEN, PURPLE, SKY = "#0072b2", "#d55e00", "#e69f00", "#009e73", "#cc79a7", "#56b4e9"
 FIT, SECOND = BLUE, VERMILION
+COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
+"""Of coordinates that are drawn into the same axes."""
+
+NARROW = 5.2
+"""Inches below which panels stand below each other, as on a phone."""
+
 MAP, DIVERGING = "cividis", "PuOr"
 
 STYLE: Any = {
@@ -74,9 +81,31 @@ def noise_label(model: Model, index: int) -> str:
     return f"diffusion of {name}, {per_time(model, root=True)}"
 
 
-def time_label(model: Model) -> str:
-    unit = model.trajectory.unit
-    return f"time, {unit}s" if unit else "time"
+def when(model: Model, t: Floats) -> Any:
+    """Times as they are drawn: dates where the data have them."""
+    dates = model.trajectory.dates(t)
+    return t if dates is None else dates
+
+
+def time_axis(axes: Axes, model: Model) -> None:
+    """Dates where the data have them, else times with their unit."""
+    trajectory = model.trajectory
+    if trajectory.clock.origin is not None:
+        axes.xaxis.set_major_formatter(ConciseDateFormatter(axes.xaxis.get_major_locator()))
+    else:
+        axes.set_xlabel(f"time, {trajectory.unit}s" if trajectory.unit else "time")
+
+
+def columns_in(figure: Any) -> int:
+    """Of panels that a figure, or a part of one, has room for."""
+    return 1 if figure.bbox.width / figure.dpi < NARROW else 2
+
+
+def legend_above(axes: Axes) -> None:
+    """A legend on the line of the title, off the data."""
+    axes.legend(
+        loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.15, ncols=5, columnspacing=0.9, handlelength=1.3
+    )
 
 
 def no_lower_than_zero(axes: Axes) -> None:

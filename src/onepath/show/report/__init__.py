@@ -1,35 +1,38 @@
 """One self-contained HTML page with everything that was learned: no script, no network, light, dark and printed."""
 
+import re
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
 
 from onepath.after.diagnose import CheckResult, Diagnosis, diagnose
+from onepath.data.calendar import written
 from onepath.io.atomic import check_free, write_atomically
 from onepath.model import Model
-from onepath.show.about import About
+from onepath.show.about import About, today
 from onepath.show.plots import BY_DIMENSION, FIGURES, size_of
 from onepath.show.plots.curves import fan_of
 from onepath.show.plots.style import Truth
 from onepath.show.report import words
 from onepath.show.report.figures import svg_of
 from onepath.show.report.page import figure, page, paragraph, section, table
+from onepath.show.report.typeset import number, typeset
 from onepath.show.sentences import caution, polynomials
-
-WIDE = 6.0
-"""Inches from which a figure is too small on a phone to be read whole."""
 
 CAPTIONS = {
     "trajectory": "What was observed. Gaps and missing rows are left empty.",
     "drift": "Posterior mean of the drift and its 90 % band, point by point; grey, where the data are.",
     "diffusion": "Posterior mean of the diffusion and its 90 % band, point by point; grey, where the data are.",
-    "potential": "U = -∫ f dx, zero at the data's median. Valleys are where the drift leads to.",
+    "potential": "U = −∫ f dx, zero at the data's median. Valleys are where the drift leads to.",
     "density": "Where a path of the learned equation would spend its time, over the range of the data, with its 90 % "
     "band, against the histogram of the data. They differ where the record is too short to have settled.",
-    "field": "Arrows follow the drift, each axis measured in its own spread; pale where the data do not tell the "
-    "direction, both 90 % bands containing zero.",
+    "field": "Arrows follow the drift, each axis in its own spread where scales differ; pale where the data do not "
+    "tell the direction, both 90 % bands containing zero.",
     "ellipses": "Each ellipse is the spread of σ dW during the same short time, one time for all of them.",
     "maps": "Posterior means where there are data. How sure they are is in the bands of the figures above.",
+    "diagnosis": "Whitened residuals, independent standard normal numbers if the model is right: in time; their "
+    "autocorrelation, grey where 90 % would lie; against normal quantiles; and the diffusion as every 2nd, 3rd, 5th, "
+    "10th point has it, with its 90 % range, which is 1 if the diffusion does not depend on the step.",
     "forecast": "From the last state onwards: the median and the central 50 % and 90 % of simulated paths, what is not "
     "known about drift and diffusion included.",
 }
@@ -42,12 +45,15 @@ class Numbered:
         self.model, self.truth, self.count = model, truth, 0
 
     def __call__(self, name: str) -> str:
-        self.count += 1
         caption = CAPTIONS[name]
         if self.truth is not None and FIGURES[name].shows_truth:
             caption += " Dashed or thin black: the truth."
-        drawn = svg_of(self.model, name, self.count, self.truth)
-        return figure(drawn, caption, wide=size_of(name, self.model.dimension)[0] > WIDE)
+        wide = size_of(name, self.model.dimension) != size_of(name, self.model.dimension, phone=True)
+        return figure(self._drawn(name), caption, self._drawn(name, phone=True) if wide else None)
+
+    def _drawn(self, name: str, phone: bool = False) -> str:
+        self.count += 1
+        return svg_of(self.model, name, self.count, self.truth, phone)
 
 
 def report_page(
@@ -66,20 +72,20 @@ def report_page(
     sections = [
         section("data", "The data", draw("trajectory"), table(words.data_facts(model, about))),
         section("equation", "The learned equation", *_equation(model, about)),
-        section("functions", "Drift and diffusion", *_functions(model, draw), shown),
+        section("functions", "Drift and diffusion", *_functions(model, draw), shown, *_others(model)),
         *_geometry(model, draw),
         *_consequences(model),
         *_forecast(model, draw),
-        *_diagnostics(diagnosis),
+        *_diagnostics(diagnosis, draw),
         section("parameters", "Learned parameters", *_parameters(model)),
-        section("origin", "How this was made", table(words.origin(about))),
+        section("origin", "How this was made", table(words.model_facts(model)), table(words.origin(about))),
     ]
     return page(
         title,
         lead,
         _verdict(diagnosis) + _caution(model),
         sections,
-        f"Written by onepath {version('onepath')}. This page loads nothing from anywhere.",
+        f"Written by onepath {version('onepath')} on {today()}. This page loads nothing from anywhere.",
     )
 
 
@@ -99,19 +105,24 @@ def write_report(
 
 def _equation(model: Model, about: About) -> list[str]:
     lines = polynomials(model)
-    parts = [table(words.model_facts(model))]
+    parts = []
     if about.true_equation:
-        parts.insert(0, paragraph(f"The truth, known because this path was simulated: {about.true_equation}"))
+        parts.append(paragraph(f"The truth, known because this path was simulated: {about.true_equation}"))
     if not lines:
         return [paragraph("Neither drift nor diffusion is a simple polynomial: the figures are the answer."), *parts]
     said = paragraph("Digits in brackets are the standard error of the last digits. What a cubic polynomial does not "
                      "describe within its error is not listed here, but in the figures.")  # fmt: skip
-    return [*(f'<div class="equation">{line}</div>' for line in map(escape, lines)), said, *parts]
+    return [*(f'<div class="equation">{line}</div>' for line in map(escape, map(typeset, lines))), said, *parts]
 
 
 def _functions(model: Model, draw: Numbered) -> list[str]:
     pair = draw("drift") + draw("diffusion")
     return [f'<div class="pair">{pair}</div>' if model.dimension == 1 else pair]
+
+
+def _others(model: Model) -> list[str]:
+    """Where the other coordinates stand, in more than one dimension."""
+    return [paragraph(said)] if (said := words.others(model)) else []
 
 
 def _consequences(model: Model) -> list[tuple[str, str, str]]:
@@ -137,30 +148,33 @@ def _geometry(model: Model, draw: Numbered) -> list[tuple[str, str, str]]:
 def _forecast(model: Model, draw: Numbered) -> list[tuple[str, str, str]]:
     fan = fan_of(model)
     last = fan.quantiles([0.05, 0.5, 0.95])[:, -1]
-    ahead = f"{fan.t[-1] - fan.t[0]:.4g} {model.trajectory.times}"
+    ahead = f"{number(fan.t[-1] - fan.t[0])} {model.trajectory.times}"
+    if fan.dates is not None:
+        ahead += f", on {written(fan.dates)[-1]}"
     said = "; ".join(
-        f"{name} {middle:.4g}, between {low:.4g} and {high:.4g} with 90 % probability"
+        f"{name} {number(middle)}, between {number(low)} and {number(high)} with 90 % probability"
         for name, low, middle, high in zip(model.names, *last, strict=True)
     )
     return [section("forecast", "Forecast", draw("forecast"), paragraph(f"After {ahead}: {said}."))]
 
 
-def _diagnostics(diagnosis: Diagnosis) -> list[tuple[str, str, str]]:
+def _diagnostics(diagnosis: Diagnosis, draw: Numbered) -> list[tuple[str, str, str]]:
     asked = diagnosis.questions
     body = [(_marked(item), item.verdict, _number(item.statistic), _probability(item.p_value)) for item in asked]
     shown = table(words.Rows(("question", "answer", "statistic", "p"), body), kind="answers")
-    return [section("diagnostics", "Is this model right?", paragraph(diagnosis.verdict), shown)]
+    return [section("diagnostics", "Is this model right?", paragraph(diagnosis.verdict), draw("diagnosis"), shown)]
 
 
 def _verdict(diagnosis: Diagnosis) -> str:
     """Whether to believe the rest, before the rest."""
     kind = "verdict flagged" if any(question.flagged for question in diagnosis.questions) else "verdict"
-    return f'<p class="{kind}">{escape(diagnosis.verdict)}</p>'
+    said = re.sub(r"^([^.:]*[.:]?)", r"<strong>\1</strong>", escape(typeset(diagnosis.verdict)), count=1)
+    return f'<p class="{kind}">{said}</p>'
 
 
 def _caution(model: Model) -> str:
     said = caution(model)
-    return f'<p class="verdict flagged">{escape(said)}</p>' if said else ""
+    return f'<p class="verdict flagged">{escape(typeset(said))}</p>' if said else ""
 
 
 def _marked(question: CheckResult) -> str:
@@ -168,7 +182,7 @@ def _marked(question: CheckResult) -> str:
 
 
 def _number(value: float) -> str:
-    return "" if value != value else f"{value:.3g}"
+    return "" if value != value else number(value, 3)
 
 
 def _probability(value: float) -> str:

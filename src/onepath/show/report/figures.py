@@ -18,10 +18,10 @@ SVG, LINK = "http://www.w3.org/2000/svg", "{http://www.w3.org/1999/xlink}href"
 REFERENCE = re.compile(r"url\(#([^)]+)\)")
 
 
-def svg_of(model: Model, name: str, number: int, truth: Truth | None) -> str:
+def svg_of(model: Model, name: str, number: int, truth: Truth | None, phone: bool = False) -> str:
     """One figure as an SVG element, its ids made unique by a number."""
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=size_of(name, model.dimension), layout="constrained")
+        figure = Figure(figsize=size_of(name, model.dimension, phone), layout="constrained")
         draw(model, name, figure, truth)
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Type": None, "Format": None})

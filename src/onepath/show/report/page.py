@@ -2,7 +2,11 @@
 
 from html import escape
 
-from onepath.show.report.words import Rows
+from onepath.show.report.typeset import typeset
+from onepath.show.report.words import AS_GIVEN, CHECKSUM, Rows
+
+SHOWN = 16
+"""Digits of a checksum that are shown."""
 
 STYLE = """
 :root { color-scheme: light dark; --paper: #ffffff; --ink: #1b1b1b; --soft: #555555; --muted: #8a8a8a; --line: #dcdcdc;
@@ -30,16 +34,28 @@ table { border-collapse: collapse; font-size: .93rem; font-variant-numeric: tabu
 th, td { text-align: left; vertical-align: top; padding: .32rem 1.1rem .32rem 0; border-bottom: 1px solid var(--line) }
 th { font-weight: 600 } td { overflow-wrap: anywhere; min-width: 4.5rem }
 .numbers td, .answers td:nth-child(n + 3) { overflow-wrap: normal; white-space: nowrap }
+.answers td:nth-child(2) { min-width: 16rem }
+.phone { display: none }
 .equation, code { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: .95rem }
 .equation { background: var(--panel); border-left: 3px solid var(--fit); padding: .7rem 1rem; margin: .6rem 0;
   white-space: pre-wrap; overflow-wrap: anywhere }
+.verdict strong { display: block; font-size: 1.2rem; color: var(--good) }
+.verdict.flagged strong { color: var(--warn) }
 .verdict { border-left: 3px solid var(--good); background: var(--panel); padding: .7rem 1rem; margin: .8rem 0 }
 .verdict.flagged { border-color: var(--warn) }
 details summary { cursor: pointer; color: var(--fit) }
 footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .8rem; color: var(--soft);
   font-size: .88rem }
-@media (max-width: 34rem) { .wide svg { min-width: 36rem }
-  body { padding: 1.2rem .9rem 3rem } h1 { font-size: 1.5rem } }
+@media screen and (max-width: 34rem) { .phone { display: block } .screen { display: none }
+  body { padding: 1.2rem .9rem 3rem } h1 { font-size: 1.5rem }
+  thead { display: none } table, tbody, tr, th, td { display: block } tr { border-bottom: 1px solid var(--line);
+    padding: .45rem 0 } th, td { border: 0; padding: 0; min-width: 0 }
+  td[data-label] { display: flex; justify-content: space-between; gap: 1rem }
+  td[data-label]::before { content: attr(data-label); color: var(--soft) }
+  td[data-label]:empty { display: none }
+  td[data-label="answer"] { display: block } td[data-label="answer"]::before { content: none }
+  .numbers td, .answers td:nth-child(n + 3) { white-space: normal; text-align: right }
+  .answers td:nth-child(2) { min-width: 0 } }
 @media print { html { font-size: 11px } body { max-width: none; padding: 0 } nav { display: none }
   figure, table, .verdict { break-inside: avoid } h2 { break-after: avoid }
   a { color: inherit; text-decoration: none } }
@@ -51,15 +67,24 @@ def table(rows: Rows, kind: str = "facts") -> str:
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in rows.head)
     head = f"<thead><tr>{head}</tr></thead>" if head else ""
     lines = []
+    labels = [f' data-label="{escape(cell)}"' for cell in rows.head[1:]]
     for first, *rest in rows.body:
-        cells = "".join(f"<td>{escape(cell)}</td>" for cell in rest)
-        lines.append(f'<tr><th scope="row">{escape(first)}</th>{cells}</tr>')
+        pairs = zip(rest, labels or len(rest) * [""], strict=True)
+        cells = "".join(f"<td{label}>{_cell(first, cell)}</td>" for cell, label in pairs)
+        lines.append(f'<tr><th scope="row">{escape(typeset(first))}</th>{cells}</tr>')
     return f'<div class="scroll"><table class="{kind}">{head}<tbody>{"".join(lines)}</tbody></table></div>'
 
 
-def figure(svg: str, caption: str, wide: bool = False) -> str:
-    """A picture with its caption; a wide one can be pushed sideways on a phone, where it would be too small to read."""
-    svg = f'<div class="scroll wide">{svg}</div>' if wide else svg
+def _cell(name: str, text: str) -> str:
+    """Its text; of a checksum the beginning, and all of it for who points at it."""
+    if name == CHECKSUM:
+        return f'<abbr title="{escape(text)}">{escape(text[:SHOWN])}</abbr>'
+    return escape(text if name in AS_GIVEN else typeset(text))
+
+
+def figure(svg: str, caption: str, phone: str | None = None) -> str:
+    """A picture with its caption; a wide one, too small to read on a phone, has another layout there."""
+    svg = f'<div class="screen">{svg}</div><div class="phone">{phone}</div>' if phone else svg
     return f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
@@ -69,7 +94,7 @@ def section(key: str, title: str, *parts: str) -> tuple[str, str, str]:
 
 
 def paragraph(text: str) -> str:
-    return f"<p>{escape(text)}</p>"
+    return f"<p>{escape(typeset(text))}</p>"
 
 
 def page(title: str, lead: str, banner: str, sections: list[tuple[str, str, str]], made: str) -> str:
@@ -81,7 +106,7 @@ def page(title: str, lead: str, banner: str, sections: list[tuple[str, str, str]
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n"
-        f'<body><header><h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p><nav>{links}</nav></header>'
-        f"{banner}\n<main>"
+        f'<body><header><h1>{escape(title)}</h1>{banner}<p class="lead">{escape(typeset(lead))}</p>'
+        f"<nav>{links}</nav></header>\n<main>"
         f"{''.join(text for *_, text in sections)}</main>\n<footer>{escape(made)}</footer></body></html>\n"
     )

@@ -8,12 +8,19 @@ from typing import NamedTuple
 import numpy as np
 
 from onepath.after.consequences import Band, consequences
+from onepath.data.calendar import written
 from onepath.model import Model
 from onepath.show import numbers, sentences
 from onepath.show.about import About
+from onepath.show.report.typeset import banded, number
 from onepath.show.sentences import per_time
 
 VERSIONED = ("onepath", "jax", "equinox", "tinygp", "numpy", "scipy", "matplotlib")
+
+
+CHECKSUM = "SHA-256 of the data"
+AS_GIVEN = ("Source", "Read as", "Command", "Versions", "Platform", "Learned on", CHECKSUM)
+"""Rows that are names and texts of others, in which no number is written anew."""
 
 
 class Rows(NamedTuple):
@@ -35,8 +42,11 @@ def data_facts(model: Model, about: About) -> Rows:
     observed = model.trajectory
     records = int(observed.record.max()) + 1
     span = f"{observed.t[-1] - observed.t[0]:.6g} {observed.times}" if records == 1 else f"{records} trajectories"
-    if about.first:
+    if (dates := observed.dates(observed.t[[0, -1]])) is not None and records == 1:
+        span = f"{' to '.join(written(dates))}, {span}"
+    elif about.first:
         span = f"{about.first} to {about.last}, {span}"
+    weekends = sentences.weekends(model)
     rows = [("Source", about.source)] if about.source else []
     rows += [
         ("State", f"{', '.join(observed.names)} ({observed.dimension} dimension{'s' * (observed.dimension > 1)})"),
@@ -47,11 +57,12 @@ def data_facts(model: Model, about: About) -> Rows:
         ("Missing rows", f"{observed.missing}; no transition bridges one" if observed.missing else "none"),
         ("Recording gaps", f"{observed.gaps}, left out" if observed.gaps else "none"),
     ]
+    rows += [("Weekends", weekends)] if weekends else []
     if model.methods.observation != "exact":
         rows.append(("Observation", f"{model.methods.observation}; transitions count {model.transitions.total:.6g}"))
     for name, column in zip(model.names, model.transitions.x.T, strict=True):
         rows.append((f"Range of {name}", f"{column.min():.4g} to {column.max():.4g}, mean {column.mean():.4g}"))
-    rows += [("Read as", note) for note in about.notes]
+    rows += [("Read as", note) for note in about.notes if note != weekends]
     return Rows((), rows)
 
 
@@ -60,9 +71,17 @@ def values_table(model: Model) -> Rows:
     head = ("at", f"drift, {per_time(model)}", "90 % band", f"diffusion, {per_time(model, root=True)}", "90 % band")
     body = []
     for name, at, f, s in numbers.values(model):
-        cells = [cell for one in (f, s) for cell in (f"{one.value:.3g}", f"{one.lower:.3g} to {one.upper:.3g}")]
-        body.append((f"{name} = {at:.4g}", *cells))
+        body.append((f"{name} = {at:.4g}", *banded(*f), *banded(*s)))
     return Rows(head, body)
+
+
+def others(model: Model) -> str:
+    """Where the coordinates along which a row does not lie stand; "" if there are none."""
+    if model.dimension == 1:
+        return ""
+    middle = np.median(model.transitions.x, axis=0)
+    stand = ", ".join(f"{name} = {value:.3g}" for name, value in zip(model.names, middle, strict=True))
+    return f"Along each coordinate, the others stand at their median: {stand}."
 
 
 def consequences_table(model: Model) -> Rows:
@@ -71,7 +90,7 @@ def consequences_table(model: Model) -> Rows:
     body: list[tuple[str, ...]] = []
 
     def add(what: str, band: Band, share: str = "") -> None:
-        body.append((what, f"{band.median:.4g}", f"{band.lower:.4g} to {band.upper:.4g}", share))
+        body.append((what, *banded(band.median, band.lower, band.upper), share))
 
     for point in found.fixed_points:
         kind = "Stable" if point.stable else "Unstable"
@@ -79,10 +98,10 @@ def consequences_table(model: Model) -> Rows:
         add(f"Slope of the drift there, {per}", point.slope)
     for passage in found.passages:
         add(f"Mean time from {passage.start:.4g} to {passage.end:.4g}, {times}", passage.time)
-    for number, mode in enumerate(found.modes, 1):
-        add(f"Rate of mode {number}, {per}", mode.rate, f"{mode.share:.0%}")
+    for k, mode in enumerate(found.modes, 1):
+        add(f"Rate of mode {k}, {per}", mode.rate, f"{mode.share:.0%}")
         if np.isfinite(mode.period.median):
-            add(f"Period of mode {number}, {times}", mode.period)
+            add(f"Period of mode {k}, {times}", mode.period)
     return Rows(("", "median", "90 % band", "in draws"), body)
 
 
@@ -116,8 +135,11 @@ def parameters_in_words(model: Model) -> list[str]:
 
 def parameter_table(model: Model) -> Rows:
     """Every parameter as the model has it, with the spread of its posterior where that is known."""
-    spread = {name: f"{low:.3g} to {high:.3g}" for name, (_, low, high) in numbers.intervals(model).items()}
-    body = [(name, f"{value:.4g}", spread.get(name, "held fixed")) for name, value in model.values.items()]
+    known = numbers.intervals(model)
+    body = [
+        (name, *banded(value, *known[name][1:])) if name in known else (name, number(value, 3), "held fixed")
+        for name, value in model.values.items()
+    ]
     return Rows(("parameter", "value", "90 % interval"), body)
 
 
@@ -138,7 +160,8 @@ def model_facts(model: Model) -> Rows:
 
 def origin(about: About) -> Rows:
     """The exact command and the versions that made this."""
-    rows = [("Command", about.command)] if about.command else []
+    rows = [("Command", about.command), ("Learned on", about.made), (CHECKSUM, about.sha256)]
+    rows = [row for row in rows if row[1]]
     versions = []
     for name in VERSIONED:
         try:
