@@ -1,8 +1,6 @@
 """The posterior against the paper's dense formulas in NumPy, and against averages over draws."""
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -96,12 +94,10 @@ def drawn_covariance(model, at):
     functions, p = posterior.members.weights.shape[1:]
     numbers = np.vstack([np.zeros(functions * (p + n)), np.eye(functions * (p + n))])
     with jax.enable_x64(True):
-        u = jnp.asarray((at[:, None] - model.units_.location) / model.units_.scale)
-        normals, untouched = map(jnp.asarray, np.split(numbers, [functions * p], axis=1))
-        compiled = eqx.filter_jit(lambda posterior, *numbers: posterior.draws(*numbers))
-        chosen, usable = jnp.zeros(len(numbers), int), jnp.ones(n, bool)
-        draws = compiled(posterior, u, chosen, normals, untouched.reshape(-1, functions, n), usable)
-        root = np.asarray(draws[1:] - draws[0])[:, :, 0] * model.units_.scale / model.units_.time
+        u = (at[:, None] - model.units_.location) / model.units_.scale
+        normals, untouched = np.split(numbers, [functions * p], axis=1)
+        draws = posterior.draws(u, np.zeros(len(numbers), int), normals, untouched.reshape(-1, functions, n))
+    root = (draws[1:] - draws[0])[:, :, 0] * model.units_.scale / model.units_.time
     return root.T @ root
 
 

@@ -32,8 +32,8 @@ USUAL = 64
 class Basis(eqx.Module):
     """The points Z of one term; unused ones are padding, whose features are zero."""
 
-    points: Float[Array, "p d"]
-    used: Bool[Array, " p"]
+    points: Float[Array | np.ndarray, "p d"]
+    used: Bool[Array | np.ndarray, " p"]
 
 
 class Unknown(eqx.Module):
@@ -44,9 +44,9 @@ class Unknown(eqx.Module):
     """
 
     kernel: Kernel
-    amplitude: Float[Array, " outputs"]
-    location: Float[Array, " r"]
-    scale: Float[Array, " r"]
+    amplitude: Float[Array | np.ndarray, " outputs"]
+    location: Float[Array | np.ndarray, " r"]
+    scale: Float[Array | np.ndarray, " r"]
     bases: tuple[Basis, ...] = ()
     reads: Reads = eqx.field(static=True, default=None)
 
@@ -103,9 +103,9 @@ class Known(eqx.Module):
     """A function that is given: factor · function(x), where x = location + scale u are the inputs that it reads."""
 
     function: Callable[[Array], Array] = eqx.field(static=True)
-    factor: Float[Array, " outputs"]
-    location: Float[Array, " r"]
-    scale: Float[Array, " r"]
+    factor: Float[Array | np.ndarray, " outputs"]
+    location: Float[Array | np.ndarray, " r"]
+    scale: Float[Array | np.ndarray, " r"]
     reads: Reads = eqx.field(static=True, default=None)
 
     @property
@@ -113,7 +113,7 @@ class Known(eqx.Module):
         return self.factor.shape[0]
 
     def value(self, u: Float[Array, " d"]) -> Float[Array, " outputs"]:
-        return self.factor * self.function(self.location + self.scale * read_of(u, self.reads))
+        return jnp.multiply(self.factor, self.function(self.location + self.scale * read_of(u, self.reads)))
 
     def jet(self, u: Float[Array, " d"], order: int) -> Jet:
         """Its value at u, and with order 2 its derivatives too."""
@@ -128,13 +128,11 @@ def read_of(u: Any, reads: Reads) -> Any:
     return u if reads is None else u[..., np.array(reads)]
 
 
-Places = tuple[Array, Array, Array, Array]
+Places = tuple[Any, ...]
 """Points Z, location and scale of a function's inputs, and where it is evaluated."""
 
 
-def _term_features(
-    term: Kernel, basis: Basis, where: tuple[Array, Array, Array], order: int, reads: Reads
-) -> Float[Array, "n k p"]:
+def _term_features(term: Kernel, basis: Basis, where: Places, order: int, reads: Reads) -> Float[Array, "n k p"]:
     """k(x, Z) L⁻ᵀ with L Lᵀ = k(Z, Z), and the same of k's derivatives in u."""
     used = basis.used[:, None]
     gram, cross = _similarities(term, (basis.points, *where), order, reads)

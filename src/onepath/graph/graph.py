@@ -106,10 +106,10 @@ class Graph(eqx.Module):
 
     drift: tuple[Function, ...]
     diffusion: tuple[Function, ...]
-    unit: Float[Array, " entries"]
-    level: Float[Array, " positive"] | None
-    noise: Float[Array, ""]
-    noise_unit: Float[Array, " d"]
+    unit: Float[Array | np.ndarray, " entries"]
+    level: Float[Array | np.ndarray, " positive"] | None
+    noise: Float[Array | np.ndarray, ""]
+    noise_unit: Float[Array | np.ndarray, " d"]
     link: str = eqx.field(static=True)
     structure: str = eqx.field(static=True)
     law: Law = eqx.field(static=True)
@@ -233,14 +233,7 @@ class Graph(eqx.Module):
         if self.level is None:
             return jnp.zeros(self.functions)
         linked = (self.drifts, self.functions - self.drifts - self.positive)
-        return jnp.pad(LINKS[self.link].inverse(self.level), linked)
-
-    def latent(
-        self, phi: Float[Array, "n functions k p"], weights: Float[Array, "functions p"]
-    ) -> Float[Array, "n functions k"]:
-        """The unknown functions and their derivatives before the link, from their features and weights."""
-        value = np.eye(1, phi.shape[2])
-        return jnp.einsum("nfkp,fp->nfk", phi, weights) + self.offset[:, None] * value
+        return jnp.pad(LINKS[self.link].inverse(jnp.asarray(self.level)), linked)
 
     # from latents to a Gaussian
 
@@ -279,7 +272,7 @@ class Graph(eqx.Module):
     def entries(self, latent: Float[Array, "*batch entries"]) -> Float[Array, "*batch entries"]:
         """The unknown entries of σ from their unconstrained functions; increasing in each of them."""
         linked = LINKS[self.link].forward(latent[..., : self.positive])
-        return self.unit * jnp.concatenate([linked, latent[..., self.positive :]], axis=-1)
+        return jnp.multiply(self.unit, jnp.concatenate([linked, latent[..., self.positive :]], axis=-1))
 
     def matrix(self, entries: Float[Array, "*batch entries"]) -> Float[Array, "*batch d d"]:
         """σ: diagonal, isotropic or lower triangular."""

@@ -1,6 +1,5 @@
 """Cholesky, the one jitter policy, solves and log-determinants."""
 
-from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -22,15 +21,6 @@ def constant(values: Any) -> Array:
     return jax.device_put(np.asarray(values, float))
 
 
-def one_by_one(function: Callable[..., Array], *stacks: Array) -> Array:
-    """`vmap` over the leading axis, written out.
-
-    A batched LAPACK call inside a larger program can wait for ever for a thread of XLA's own pool when there are few
-    cores (seen with jaxlib 0.10 on two), so factorisations of large matrices are never batched.
-    """
-    return jnp.stack([function(*each) for each in zip(*stacks, strict=True)])
-
-
 def cholesky(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """Lower L with L Lᵀ = matrix + jitter."""
     size = matrix.shape[0]
@@ -40,16 +30,6 @@ def cholesky(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
 def forward_solve(lower: Float[Array, "n n"], right: Float[Array, "n ..."]) -> Float[Array, "n ..."]:
     """L⁻¹ b."""
     return solve_triangular(lower, right, lower=True)
-
-
-def backward_solve(lower: Float[Array, "n n"], right: Float[Array, "n ..."]) -> Float[Array, "n ..."]:
-    """L⁻ᵀ b."""
-    return solve_triangular(lower, right, lower=True, trans=1)
-
-
-def solve(lower: Float[Array, "n n"], right: Float[Array, "n ..."]) -> Float[Array, "n ..."]:
-    """(L Lᵀ)⁻¹ b."""
-    return backward_solve(lower, forward_solve(lower, right))
 
 
 def log_determinant(lower: Float[Array, "n n"]) -> Float[Array, ""]:

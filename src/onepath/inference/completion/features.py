@@ -26,7 +26,7 @@ Similar = list[list[tuple[Floats, Floats]]]
 
 def _ingredients(
     theta: Float[Array, " k"], graph: Graph, mask: Mask, u: Float[Array, "n d"], order: int
-) -> tuple[Any, Array, Array]:
+) -> tuple[Any, Array, Any]:
     """What θ acts through: similarities of every term of every unknown, offsets and λ."""
     at = graph_at(graph, mask, theta)
     return [function.similarities(u, order) for function in at.unknown], at.offset, at.noise

@@ -49,7 +49,7 @@ class FisherScoring(Solver):
         return State(objective.at(weights), 0, RUNNING)
 
     def advance(self, objective: Objective, state: State) -> State:
-        """`memory` is 1 while the Hessian is used; after it has failed it counts up to 0, where it may be used again."""
+        """`memory` is 1 while the Hessian is used; after it has failed it counts up to 0, and may be used again."""
         place, exact = state.place, state.memory
         gradient = objective.gradient_at(place)
         direction = -_step(objective, place, gradient, exact > 0)

@@ -114,6 +114,11 @@ class Place(NamedTuple):
     rows: Floats
 
     @property
+    def misfit(self) -> float:
+        """-log-likelihood, without its constant."""
+        return self.loss - float(0.5 * np.sum(np.square(self.weights)))
+
+    @property
     def scores(self) -> Floats:
         """-∂ℓ/∂q of each cell in units of its standard deviation, (c, functions): white noise if nothing is left."""
         squares = np.sum(np.square(self.rows[..., 0]), axis=1)
@@ -165,10 +170,6 @@ class Objective:
     def loss(self, weights: Floats) -> float:
         """J."""
         return self.at(np.asarray(weights)).loss
-
-    def misfit(self, weights: Floats) -> float:
-        """-log-likelihood, without its constant."""
-        return self.loss(weights) - float(0.5 * np.sum(np.square(weights)))
 
     def gradient(self, weights: Floats) -> Floats:
         return self.gradient_at(self.at(np.asarray(weights)))

@@ -23,4 +23,4 @@ def judge_split(theta: Floats, training: Stage, validation: Stage, solver: Solve
     moved = -np.sum(hessian[:, :, :-1] * objective.along(v).reshape(len(slope), 1, -1), axis=2)
     in_phi = -objective.by_function(slope)[..., None] * v[:, None, None]
     in_theta = judged.in_theta(in_q, weights) + objective.in_theta(moved, weights, in_phi)
-    return Judgement(place.loss - float(0.5 * np.sum(np.square(weights))), in_theta, completion)
+    return Judgement(place.misfit, in_theta, completion)
