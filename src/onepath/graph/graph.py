@@ -221,6 +221,19 @@ class Graph(eqx.Module):
         padded = [jnp.pad(part, ((0, 0),) * 3 + ((0, most - part.shape[-1]),)) for part in parts]
         return jnp.concatenate(padded, axis=1)
 
+    def represented(
+        self, u: Float[Array, "n d"], alpha: Float[Array, "functions p"], order: int = 0
+    ) -> Float[Array, "n functions k"]:
+        """Latents offset + k(u, Z)·α of all unknown functions, with their derivatives."""
+        rows, f = [], 0
+        for function in self.unknown:
+            crosses = jnp.concatenate([cross for _, cross in function.similarities(u, order)], axis=3)
+            for o in range(function.outputs):
+                rows.append(crosses[o] @ alpha[f, : crosses.shape[3]])
+                f += 1
+        latent = jnp.stack(rows, axis=1)
+        return latent.at[:, :, 0].add(self.offset)
+
     def prior_variance(self, u: Float[Array, "n d"]) -> Float[Array, "n functions"]:
         return jnp.concatenate([function.prior_variance(u) for function in self.unknown], axis=1)
 

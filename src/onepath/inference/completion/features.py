@@ -73,6 +73,11 @@ class Features:
         """Those of a graph with its own parameters."""
         return FeatureSource(graph, (False,) * len(jax.tree.leaves(graph.parameters)), u, order).at(np.zeros(0))
 
+    @property
+    def ranks(self) -> list[Sequence[int]]:
+        """How many points each term of each function has."""
+        return [each.ranks for each in self.source.outputs]
+
     def latent(self, weights: Floats) -> Floats:
         """The unknown functions and their derivatives before the link, (n, functions, k)."""
         functions, n, k, p = self.phi.shape

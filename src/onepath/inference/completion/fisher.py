@@ -39,8 +39,8 @@ class FisherScoring(Solver):
         return replace(self, close=0.0, tolerance=max(self.tolerance, 1e-8)) if graph.hessian_is_dear else self
 
     def loosened(self) -> "FisherScoring":
-        """Likewise, since the start is close; where it is not, θ is improbable, and what is reached will do."""
-        return replace(self, tolerance=1e-4, close=0.0, most_steps=10)
+        """To a few hundredths of a standard deviation, since the start is close; where it is not, θ is improbable."""
+        return replace(self, tolerance=1e-2, close=0.0, most_steps=10)
 
     def patient(self) -> "FisherScoring":
         return replace(self, most_steps=PATIENCE * self.most_steps)

@@ -9,11 +9,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from onepath.data.transitions import Units
-from onepath.graph.graph import Graph
+from onepath.gp.parameters import Mask
+from onepath.graph.graph import Graph, graph_at
 from onepath.inference.posterior.evaluate import in_chunks
 from onepath.inference.posterior.posterior import Member, Posterior
 from onepath.numerics.arrays import Floats
-from onepath.numerics.compiled import compiled
+from onepath.numerics.compiled import Bound, compiled
 
 Increments = Callable[[Array, Array], tuple[Array, Array]]
 """Points (n, d) and durations (n,) to means (n, d) and covariances (n, d, d) of increments, standardised."""
@@ -67,18 +68,23 @@ def _gaussians(
 
 
 @compiled
-def _as_fitted(latent: Array, u: Array, dt: Array, graph: Graph) -> tuple[Array, Array]:
+def _as_fitted(
+    u: Array, dt: Array, thetas: Array, representers: Array, mass: Array, graph: Graph, mask: Mask
+) -> tuple[Array, Array]:
+    """Gaussians at the posterior mean of the unknown functions, before the link."""
+
+    def one_member(member: tuple[Array, Array]) -> Float[Array, "n f k"]:
+        theta, alpha = member
+        return graph_at(graph, mask, theta).represented(u, alpha, graph.order)
+
+    latent = jnp.tensordot(mass, jax.lax.map(one_member, (thetas, representers)), axes=1)
     return _gaussians(graph, latent, u, dt, noise_grows=False)
 
 
 def _mean_increments(posterior: Posterior, u: Floats, dt: Floats) -> tuple[Floats, Floats]:
-    """At the posterior mean of the unknown functions, before the link."""
-    bare, order = posterior.graph.bare, posterior.graph.order
-
-    def one_chunk(u: Floats, dt: Floats) -> tuple[Array, Array]:
-        return _as_fitted(posterior.mean_latents(u, order), u, dt, bare)
-
-    mean, covariance = in_chunks(one_chunk, u, dt)
+    members = np.asarray(posterior.members.theta), posterior.representers(), np.asarray(posterior.mass)
+    program = Bound(_as_fitted, *members, posterior.graph, posterior.mask)
+    mean, covariance = in_chunks(program, u, dt)
     return mean, covariance
 
 

@@ -47,9 +47,9 @@ class Posterior(eqx.Module):
 
     graph: Graph
     members: Member
-    mass: Float[Array, " members"]
+    mass: Float[Array | np.ndarray, " members"]
     mask: Mask = eqx.field(static=True)
-    band_mass: Float[Array, " members"] | None = None
+    band_mass: Float[Array | np.ndarray, " members"] | None = None
 
     @property
     def for_bands(self) -> Float[np.ndarray, " members"]:
@@ -94,11 +94,16 @@ class Posterior(eqx.Module):
         apart = (means - mean)[..., 0]
         return mean, np.tensordot(mass, covariances, axes=1) + np.einsum("s,snf,sng->nfg", mass, apart, apart)
 
-    def mean_latents(self, u: Floats, order: int = 0) -> Floats:
-        """Their mean (n, f, k) alone."""
-        pairs = self.sources(u, order)
-        latents = [features.latent(features.layout.compact(np.asarray(member.weights))) for member, features in pairs]
-        return np.tensordot(np.asarray(self.mass), np.stack(latents), axes=1)
+    def representers(self) -> Floats:
+        """α with φ(x)·w = k(x, Z)·α, for each member, (s, functions, width): no factors are needed to evaluate means."""
+        found = np.zeros(np.shape(self.members.weights))
+        for s, (member, features) in enumerate(self.sources(np.zeros((1, self.graph.dimension)))):
+            for f, (own, ranks) in enumerate(zip(features.layout.columns, features.ranks, strict=True)):
+                ends = np.cumsum([0, *ranks])
+                for lower, begin, end in zip(features.factors[f], ends, ends[1:], strict=False):
+                    weights = features.source.amplitudes[f] * np.asarray(member.weights)[f, own[begin:end]]
+                    found[s, f, own[begin:end]] = upper_solved(lower, weights)
+        return found
 
     def draws(self, u: Floats, chosen: Integers, normals: Floats, untouched_normals: Floats) -> Floats:
         """The unknown functions at all points (n, d) jointly, a draw for each chosen member: (draws, n, f).
