@@ -95,7 +95,7 @@ class Posterior(eqx.Module):
         return mean, np.tensordot(mass, covariances, axes=1) + np.einsum("s,snf,sng->nfg", mass, apart, apart)
 
     def representers(self) -> Floats:
-        """α with φ(x)·w = k(x, Z)·α, for each member, (s, functions, width): no factors are needed to evaluate means."""
+        """α with φ(x)·w = k(x, Z)·α, for each member, (s, functions, width): means need no factors."""
         found = np.zeros(np.shape(self.members.weights))
         for s, (member, features) in enumerate(self.sources(np.zeros((1, self.graph.dimension)))):
             for f, (own, ranks) in enumerate(zip(features.layout.columns, features.ranks, strict=True)):
