@@ -242,6 +242,18 @@ def test_without_the_hessian_the_same_minimum_is_reached(noise):
     assert scoring.steps > exact.steps
 
 
+@pytest.mark.parametrize(("d", "noise", "link"), CASES)
+def test_near_a_minimum_is_the_minimum_itself(d, noise, link):
+    """Where φᵀ∇ℓ = -ŵ, (I + φᵀCφ)⁻¹ φᵀ(C q̂ - ∇ℓ) is ŵ, offsets or not; elsewhere it is one step of scoring."""
+    objective = problem(transitions(d, copies=5), link, noise)
+    done = complete(objective, FisherScoring(), initial_weights(objective))
+    assert done.converged
+    assert_allclose(objective.near(done.place), done.weights, rtol=0, atol=1e-6)
+    weights = random_weights(objective)
+    step = np.linalg.solve(objective.fisher(weights), objective.gradient(weights).ravel()).reshape(weights.shape)
+    assert_allclose(objective.near(objective.at(weights)), weights - step, rtol=0, atol=1e-8)
+
+
 @pytest.mark.parametrize(("d", "law"), [(1, "euler"), (2, "euler"), (1, "linearised"), (2, "linearised")])
 def test_the_hessian_is_left_out_where_it_is_dear(d, law):
     graph = build_graph(GraphOptions(noise="diagonal"), transitions(d), Units(np.zeros(d), np.ones(d), 1.0))

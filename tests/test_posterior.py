@@ -1,6 +1,9 @@
 """The posterior against the paper's dense formulas in NumPy, and against averages over draws."""
 
+from operator import itemgetter
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -99,6 +102,21 @@ def drawn_covariance(model, at):
         draws = posterior.draws(u, np.zeros(len(numbers), int), normals, untouched.reshape(-1, functions, n))
     root = (draws[1:] - draws[0])[:, :, 0] * model.units_.scale / model.units_.time
     return root.T @ root
+
+
+@pytest.mark.parametrize("which", ["line", "plane"])
+def test_means_by_representers_are_those_by_features(which, request):
+    """k(x, Z)·α and φ(x)·w, with their derivatives, averaged over members."""
+    posterior = request.getfixturevalue(which).posterior_
+    u = np.random.default_rng(0).normal(size=(7, posterior.graph.dimension))
+    with jax.enable_x64(True):
+        expected, _ = posterior.moments(u, order=2)
+        graphs = [
+            posterior.graph_of(jax.tree.map(itemgetter(s), posterior.members)) for s in range(len(posterior.mass))
+        ]
+        each = zip(graphs, posterior.representers(), strict=True)
+        means = [graph.represented(jnp.asarray(u), jnp.asarray(alpha), order=2) for graph, alpha in each]
+    assert_allclose(np.tensordot(posterior.mass, means, axes=1), expected, rtol=0, atol=1e-10 * np.abs(expected).max())
 
 
 def test_drawn_functions_have_the_posteriors_mean_and_deviation():
