@@ -7,8 +7,11 @@ import signal
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 
+import equinox as eqx
 import jax
 import numpy as np
 import pandas as pd
@@ -21,6 +24,7 @@ from onepath.io.atomic import write_atomically
 from onepath.io.codec import decode, encode
 from onepath.io.columns import Chosen, choose_columns
 from onepath.io.errors import BadTable, Damaged, Kept, Unsavable
+from onepath.io.model import save_model
 from onepath.io.tables import read_table
 
 DAYS = pd.date_range("2020-01-01", periods=40, freq="D")
@@ -237,6 +241,14 @@ def test_damaged_model_files_say_what_is_wrong(tmp_path, line, what):
     content = damage(line.save(tmp_path / "good.onepath"))
     (tmp_path / "bad.onepath").write_bytes(content)
     with pytest.raises(Damaged, match=reason):
+        onepath.load(tmp_path / "bad.onepath")
+
+
+@pytest.mark.parametrize("part", ["members.theta", "members.weights", "members.lower", "mass", "band_mass"])
+def test_a_posterior_whose_parts_do_not_fit_together_is_refused(tmp_path, line, part):
+    spoiled = eqx.tree_at(attrgetter(part), line.posterior_, replace_fn=lambda whole: whole[..., :-1])
+    save_model(replace(line.model_, posterior=spoiled), line.get_params(), tmp_path / "bad.onepath")
+    with pytest.raises(Damaged, match="damaged or forged"):
         onepath.load(tmp_path / "bad.onepath")
 
 

@@ -110,8 +110,7 @@ def test_steps_with_uncertainty_have_the_predictive_spread(fitted):
     moved = fitted.simulate(start, 1, dt=dt, paths=paths, random_state=1).x[:, 1, 0] - start
     u = (start[None] - fitted.units_.location) / fitted.units_.scale
     normals = np.random.default_rng(0).standard_normal((4000, 2))
-    posterior = jax.tree.map(jnp.asarray, fitted.posterior_)
-    mean, covariance = posterior.predictive(*map(jnp.asarray, (u, [dt / fitted.units_.time], normals)))
+    mean, covariance = fitted.posterior_.predictive(u, np.array([dt / fitted.units_.time]), normals)
     scale = fitted.units_.scale[0]
     assert abs(moved.mean() - mean[0, 0] * scale) < 0.1 * moved.std()
     np.testing.assert_allclose(moved.std(), np.sqrt(covariance[0, 0, 0]) * scale, rtol=0.05)

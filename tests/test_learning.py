@@ -5,7 +5,6 @@ from pathlib import Path
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -14,14 +13,15 @@ from tinygp import kernels
 from onepath import SDE
 from onepath.compare.baselines import mean_pairwise_distance
 from onepath.compare.processes import PAPER_TRAJECTORIES, PROCESSES
-from onepath.data.cells import Cells, cells_of
+from onepath.data.cells import cells_of
 from onepath.data.trajectory import read_trajectory
 from onepath.data.transitions import random_halves, transitions_of, units_of
-from onepath.gp.parameters import learnable, pack, parameters_of
+from onepath.gp.parameters import learnable, parameters_of
 from onepath.graph.default import GraphOptions, build_graph
 from onepath.graph.laws import LAWS
 from onepath.graph.links import LINKS
-from onepath.inference.completion import SOLVERS, objective_of
+from onepath.inference.completion import SOLVERS, FisherScoring, objective_of
+from onepath.inference.learning.criterion import Stage
 from onepath.inference.learning.crossval import judge_split
 from onepath.inference.learning.evidence import judge_evidence
 from onepath.inference.learning.learned import LearnedTheta, standard_points
@@ -43,11 +43,7 @@ def graph_and_transitions(name, noise, law):
     transitions = transitions_of(read_trajectory(path, dt=process.dt))
     units = units_of(transitions, common=False)
     graph = build_graph(GraphOptions(noise=noise), transitions, units).with_law(LAWS[law])
-    return graph.with_bases(cells_on(transitions, units), 1e-3, 32), transitions, units
-
-
-def cells_on(transitions, units):
-    return Cells(*map(jnp.asarray, cells_of(transitions, units, CELLS)))
+    return graph.with_bases(cells_of(transitions, units, CELLS), 1e-3, 32), transitions, units
 
 
 def test_the_prior_of_parameters_is_normal_and_has_exponential_tails():
@@ -74,21 +70,21 @@ def test_slopes_are_finite_differences(name, noise, law, criterion):
     mask = learnable(graph.parameters)
     rng = np.random.default_rng(5)
     first, second = random_halves(len(transitions.dt), rng)
-    halves = [cells_on(transitions.rows(i), units) for i in (first, second)]
-    start = objective_of(graph, halves[0]).no_weights
+    halves = [Stage.of(graph, mask, cells_of(transitions.rows(i), units, CELLS)) for i in (first, second)]
+    centre = halves[0].source.theta
+    start = halves[0].objective(centre).no_weights
 
     def judged(theta):
         if criterion == "evidence":
-            return judge_evidence(theta, graph, mask, halves[0], SOLVERS["fisher"], start)
-        return judge_split(theta, graph, mask, *halves, SOLVERS["fisher"], start)
+            return judge_evidence(theta, halves[0], SOLVERS["fisher"], start)
+        return judge_split(theta, *halves, SOLVERS["fisher"], start)
 
-    centre = pack(graph.parameters, mask)
-    theta = centre + 0.4 * jnp.asarray(rng.standard_normal(len(centre)))
-    slope = np.asarray(judged(theta).slope)
+    theta = centre + 0.4 * rng.standard_normal(len(centre))
+    slope = judged(theta).slope
     directions = rng.standard_normal((4, len(theta)))
     step = 1e-4
     for direction in directions:
-        ends = [float(judged(theta + sign * step * direction).value) for sign in (1, -1)]
+        ends = [judged(theta + sign * step * direction).value for sign in (1, -1)]
         assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(slope @ direction, rel=1e-4, abs=1e-4)
 
 
@@ -110,14 +106,13 @@ def test_the_evidence_and_its_slope_are_those_of_automatic_differentiation(case)
 def test_a_candidate_is_worth_what_its_completion_is_also_where_the_solver_stopped_early():
     graph, transitions, units = graph_and_transitions("double_well", "diagonal", "euler")
     mask = learnable(graph.parameters)
-    halves = [cells_on(transitions.rows(slice(i, None, 2)), units) for i in (0, 1)]
-    start = objective_of(graph, halves[0]).no_weights
-    hasty = eqx.tree_at(lambda solver: solver.most_steps, SOLVERS["fisher"], 2)
-    judged = judge_split(pack(graph.parameters, mask), graph, mask, *halves, hasty, start)
-    gradient = objective_of(graph, halves[0]).gradient(judged.completion.weights)
-    assert np.max(np.abs(gradient)) > 0.1
-    worth = objective_of(graph, halves[1]).misfit(judged.completion.weights)
-    assert float(judged.value) == pytest.approx(float(worth), rel=1e-12)
+    cells = [cells_of(transitions.rows(slice(i, None, 2)), units, CELLS) for i in (0, 1)]
+    first, second = (objective_of(graph, half) for half in cells)
+    halves, hasty = [Stage.of(graph, mask, half) for half in cells], FisherScoring(most_steps=2)
+    judged = judge_split(halves[0].source.theta, *halves, hasty, first.no_weights)
+    assert np.max(np.abs(first.gradient(judged.completion.weights))) > 0.1
+    worth = second.at(judged.completion.weights).misfit
+    assert judged.value == pytest.approx(worth, rel=1e-12)
 
 
 def test_parameters_around_the_best_have_the_moments_of_their_normal_distribution():

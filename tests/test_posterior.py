@@ -1,6 +1,7 @@
 """The posterior against the paper's dense formulas in NumPy, and against averages over draws."""
 
-import equinox as eqx
+from operator import itemgetter
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -96,13 +97,26 @@ def drawn_covariance(model, at):
     functions, p = posterior.members.weights.shape[1:]
     numbers = np.vstack([np.zeros(functions * (p + n)), np.eye(functions * (p + n))])
     with jax.enable_x64(True):
-        u = jnp.asarray((at[:, None] - model.units_.location) / model.units_.scale)
-        normals, untouched = map(jnp.asarray, np.split(numbers, [functions * p], axis=1))
-        compiled = eqx.filter_jit(lambda posterior, *numbers: posterior.draws(*numbers))
-        chosen, usable = jnp.zeros(len(numbers), int), jnp.ones(n, bool)
-        draws = compiled(posterior, u, chosen, normals, untouched.reshape(-1, functions, n), usable)
-        root = np.asarray(draws[1:] - draws[0])[:, :, 0] * model.units_.scale / model.units_.time
+        u = (at[:, None] - model.units_.location) / model.units_.scale
+        normals, untouched = np.split(numbers, [functions * p], axis=1)
+        draws = posterior.draws(u, np.zeros(len(numbers), int), normals, untouched.reshape(-1, functions, n))
+    root = (draws[1:] - draws[0])[:, :, 0] * model.units_.scale / model.units_.time
     return root.T @ root
+
+
+@pytest.mark.parametrize("which", ["line", "plane"])
+def test_means_by_representers_are_those_by_features(which, request):
+    """k(x, Z)·α and φ(x)·w, with their derivatives, averaged over members."""
+    posterior = request.getfixturevalue(which).posterior_
+    u = np.random.default_rng(0).normal(size=(7, posterior.graph.dimension))
+    with jax.enable_x64(True):
+        expected, _ = posterior.moments(u, order=2)
+        graphs = [
+            posterior.graph_of(jax.tree.map(itemgetter(s), posterior.members)) for s in range(len(posterior.mass))
+        ]
+        each = zip(graphs, posterior.representers(), strict=True)
+        means = [graph.represented(jnp.asarray(u), jnp.asarray(alpha), order=2) for graph, alpha in each]
+    assert_allclose(np.tensordot(posterior.mass, means, axes=1), expected, rtol=0, atol=1e-10 * np.abs(expected).max())
 
 
 def test_drawn_functions_have_the_posteriors_mean_and_deviation():

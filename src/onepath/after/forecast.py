@@ -16,7 +16,7 @@ from onepath.numerics.arrays import Flags, Floats, Integers
 from onepath.numerics.caution import caution
 from onepath.numerics.checks import check_whole
 from onepath.numerics.compiled import compiled
-from onepath.numerics.linalg import backward_solve, small_cholesky
+from onepath.numerics.linalg import small_cholesky, upper_solved
 from onepath.numerics.memory import check_memory
 from onepath.numerics.precision import in_double
 
@@ -149,11 +149,10 @@ def _walk_mean(posterior: Posterior, dt: Any, *path: Any) -> Array:
     return walk(lambda u: law(u, jnp.full(u.shape[0], dt)), *path)
 
 
-@compiled
-def _drawn_weights(posterior: Posterior, s: Any, normals: Any) -> Array:
+def _drawn_weights(posterior: Posterior, s: int, normals: Floats) -> Floats:
     """Weights (n, f, p) ~ N(ŵ, Fisher⁻¹) of one member."""
-    members = jax.tree.map(lambda leaf: jnp.asarray(leaf)[s], posterior.members)
-    return members.weights + backward_solve(members.lower, normals.T).T.reshape(-1, *members.weights.shape)
+    weights, lower = (np.asarray(part[s]) for part in (posterior.members.weights, posterior.members.lower))
+    return weights + upper_solved(lower, normals.T).T.reshape(-1, *weights.shape)
 
 
 @in_double

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 from tinygp.kernels import Kernel
 
 from onepath.gp.jets import Jet, jet_of, packed
@@ -25,12 +25,15 @@ from onepath.numerics.linalg import cholesky, constant, forward_solve, pivots
 
 Reads = tuple[int, ...] | None
 
+USUAL = 64
+"""Points that the largest basis of a function has room for, at least."""
+
 
 class Basis(eqx.Module):
     """The points Z of one term; unused ones are padding, whose features are zero."""
 
-    points: Float[Array, "p d"]
-    used: Bool[Array, " p"]
+    points: Float[Array | np.ndarray, "p d"]
+    used: Bool[Array | np.ndarray, " p"]
 
 
 class Unknown(eqx.Module):
@@ -41,9 +44,9 @@ class Unknown(eqx.Module):
     """
 
     kernel: Kernel
-    amplitude: Float[Array, " outputs"]
-    location: Float[Array, " r"]
-    scale: Float[Array, " r"]
+    amplitude: Float[Array | np.ndarray, " outputs"]
+    location: Float[Array | np.ndarray, " r"]
+    scale: Float[Array | np.ndarray, " r"]
     bases: tuple[Basis, ...] = ()
     reads: Reads = eqx.field(static=True, default=None)
 
@@ -69,6 +72,22 @@ class Unknown(eqx.Module):
 
         return jnp.moveaxis(self.amplitude[:, None, None, None] * self._each_output(one_output), 0, 1)
 
+    def nudged(self, nudge: float) -> "Unknown":
+        """With all points of its features moved a little, in standard deviations."""
+        move = nudge * np.asarray(self.scale)
+        moved = [replace(basis, points=constant(np.asarray(basis.points) + move)) for basis in self.bases]
+        return replace(self, bases=tuple(moved))
+
+    def similarities(self, u: Float[Array, "n d"], order: int = 0) -> list[tuple[Array, Array]]:
+        """What φ is made of, for each term: k(Z, Z) (outputs, p, p), and k(x, Z) (outputs, n, k, p)."""
+        found = []
+        for t, basis in enumerate(self.bases):
+            places = (basis.points, self.location, self.scale, u)
+            kernels = [terms(output(self.kernel, o))[t] for o in range(self.outputs)]
+            grams, crosses = zip(*(_similarities(each, places, order, self.reads) for each in kernels), strict=True)
+            found.append((jnp.stack(grams), jnp.stack(crosses)))
+        return found
+
     def prior_variance(self, u: Float[Array, "n d"]) -> Float[Array, "n outputs"]:
         """k(x, x), the amplitude included."""
         x = self.inputs(u)
@@ -84,9 +103,9 @@ class Known(eqx.Module):
     """A function that is given: factor · function(x), where x = location + scale u are the inputs that it reads."""
 
     function: Callable[[Array], Array] = eqx.field(static=True)
-    factor: Float[Array, " outputs"]
-    location: Float[Array, " r"]
-    scale: Float[Array, " r"]
+    factor: Float[Array | np.ndarray, " outputs"]
+    location: Float[Array | np.ndarray, " r"]
+    scale: Float[Array | np.ndarray, " r"]
     reads: Reads = eqx.field(static=True, default=None)
 
     @property
@@ -94,7 +113,7 @@ class Known(eqx.Module):
         return self.factor.shape[0]
 
     def value(self, u: Float[Array, " d"]) -> Float[Array, " outputs"]:
-        return self.factor * self.function(self.location + self.scale * read_of(u, self.reads))
+        return jnp.multiply(self.factor, self.function(self.location + self.scale * read_of(u, self.reads)))
 
     def jet(self, u: Float[Array, " d"], order: int) -> Jet:
         """Its value at u, and with order 2 its derivatives too."""
@@ -104,17 +123,16 @@ class Known(eqx.Module):
 Function = Known | Unknown
 
 
-def read_of(u: Float[Array, "*n d"], reads: Reads) -> Float[Array, "*n r"]:
+def read_of(u: Any, reads: Reads) -> Any:
+    """What is read of u (..., d): (..., r)."""
     return u if reads is None else u[..., np.array(reads)]
 
 
-Places = tuple[Array, Array, Array, Array]
+Places = tuple[Any, ...]
 """Points Z, location and scale of a function's inputs, and where it is evaluated."""
 
 
-def _term_features(
-    term: Kernel, basis: Basis, where: tuple[Array, Array, Array], order: int, reads: Reads
-) -> Float[Array, "n k p"]:
+def _term_features(term: Kernel, basis: Basis, where: Places, order: int, reads: Reads) -> Float[Array, "n k p"]:
     """k(x, Z) L⁻ᵀ with L Lᵀ = k(Z, Z), and the same of k's derivatives in u."""
     used = basis.used[:, None]
     gram, cross = _similarities(term, (basis.points, *where), order, reads)
@@ -166,8 +184,8 @@ def _similarities_backward(
 
 def with_bases(
     function: Unknown,
-    u: Float[Array, "n d"],
-    usable: Bool[Array, " n"],
+    u: Float[Array | np.ndarray, "n d"],
+    usable: Bool[Array | np.ndarray, " n"],
     tolerance: float,
     most: int,
     least: float = 0.0,
@@ -179,18 +197,14 @@ def with_bases(
     the function's median prior variance, or times `least` if that is more, unless there are `most` points first.
     """
     location, scale = np.asarray(function.location), np.asarray(function.scale)
+    u, usable = np.asarray(u), np.asarray(usable)
     places = location + scale * (np.asarray(read_of(u, function.reads)) + nudge)
     if tolerance == 0.0:
         every = np.flatnonzero(usable)
-        chosen: Any = [(every, len(every))] * len(terms(function.kernel))
+        chosen = [every] * len(terms(function.kernel))
     else:
-        size = min(most, u.shape[0])
-        chosen = _chosen(replace(function, bases=()), u, usable, constant(tolerance), constant(least), size)
-    ranks = [max(int(needed), 1) for _, needed in chosen]
-    pairs = zip(chosen, ranks, strict=True)
-    return replace(
-        function, bases=tuple(_basis(places[np.asarray(order)[:rank]], padded_size(rank)) for (order, _), rank in pairs)
-    )
+        chosen = _chosen(function, u, usable, tolerance, least, min(most, len(u)))
+    return replace(function, bases=tuple(_basis(places[order], padded_size(len(order))) for order in chosen))
 
 
 def _basis(points: np.ndarray, size: int) -> Basis:
@@ -199,11 +213,11 @@ def _basis(points: np.ndarray, size: int) -> Basis:
 
 
 def pad_together(functions: Sequence[Unknown]) -> list[Unknown]:
-    """The same functions, the largest basis of each padded to the size of the largest of all.
+    """The same functions, the largest basis of each padded to the size of the largest of all, and to `USUAL` at least.
 
-    They are evaluated together, so it costs nothing, and the next series more often finds its code compiled.
+    They are evaluated together, and what is padding costs little, but the next series finds its code compiled.
     """
-    largest = max(len(basis.used) for function in functions for basis in function.bases)
+    largest = max(USUAL, *(len(basis.used) for function in functions for basis in function.bases))
     padded = []
     for function in functions:
         sizes = [len(basis.used) for basis in function.bases]
@@ -215,37 +229,31 @@ def pad_together(functions: Sequence[Unknown]) -> list[Unknown]:
 
 
 @compiled
+def _grams(function: Unknown, u: Float[Array, "n d"]) -> list[Float[Array, "outputs n n"]]:
+    """k(x, x') of every term, without the amplitude."""
+    x, outputs = function.inputs(u), [terms(output(function.kernel, o)) for o in range(function.outputs)]
+    return [jnp.stack([term(x, x) for term in each]) for each in zip(*outputs, strict=True)]
+
+
 def _chosen(
-    function: Unknown,
-    u: Float[Array, "n d"],
-    usable: Bool[Array, " n"],
-    tolerance: Float[Array, ""],
-    least: Float[Array, ""],
-    most: int,
-) -> list[tuple[Int[Array, " most"], Int[Array, ""]]]:
-    """Pivots of every term and how many are needed, the tolerance being relative to the whole function's variance."""
-    x, parts = function.inputs(u), terms(function.kernel)
-    variances = [_typical_variance(replace(function, kernel=part), u, usable) for part in parts]
-    reference = jnp.maximum(reduce(jnp.add, variances), least)
-    relative = [jnp.where(v > 0.0, tolerance * reference / jnp.where(v > 0.0, v, 1.0), tolerance) for v in variances]
-    return [_pivots(part, function.outputs, x, usable, r, most) for part, r in zip(parts, relative, strict=True)]
+    function: Unknown, u: np.ndarray, usable: np.ndarray, tolerance: float, least: float, most: int
+) -> list[np.ndarray]:
+    """Pivots of every term, the tolerance being relative to the whole function's variance, or to `least`.
 
-
-def _typical_variance(function: Unknown, u: Float[Array, "n d"], usable: Bool[Array, " n"]) -> Float[Array, ""]:
-    """Median over points of the prior variance, the largest over outputs."""
-    variance = jnp.where(usable[:, None], function.prior_variance(u), jnp.nan)
-    return jnp.max(jnp.nanmedian(variance, axis=0))
+    They are those of the average of all outputs' kernels, each scaled to unit variance: they serve every output.
+    """
+    grams = [np.asarray(gram) for gram in _grams(replace(function, bases=()), u)]
+    diagonals = [np.diagonal(gram, axis1=1, axis2=2)[:, usable] for gram in grams]
+    squares = np.square(np.asarray(function.amplitude))
+    variances = [float(np.max(squares * np.median(each, axis=1))) for each in diagonals]
+    reference, found = max(sum(variances), least), []
+    for gram, diagonal, variance in zip(grams, diagonals, variances, strict=True):
+        relative = tolerance * reference / variance if variance > 0.0 else tolerance
+        scaled = np.mean(gram / diagonal.max(axis=1)[:, None, None], axis=0)
+        found.append(pivots(scaled, usable, relative, most))
+    return found
 
 
 def padded_size(rank: int) -> int:
-    """Ranks are padded to few sizes, so that the next series finds its code compiled: 4, 12, 32, 64, 128 ..."""
-    return next(size for size in (4, 12, 32, 64, *(2**k for k in range(7, 32))) if size >= rank)
-
-
-def _pivots(
-    term: Kernel, outputs: int, x: Float[Array, "n d"], usable: Bool[Array, " n"], tolerance: Array, most: int
-) -> tuple[Int[Array, " most"], Int[Array, ""]]:
-    """Pivots for the average of all outputs' kernels, each scaled to unit variance: they serve every output."""
-    matrices = [output(term, o)(x, x) for o in range(outputs)]
-    scaled = [matrix / jnp.max(jnp.where(usable, jnp.diagonal(matrix), 0.0)) for matrix in matrices]
-    return pivots(jnp.mean(jnp.stack(scaled), axis=0), usable, tolerance, most)
+    """Ranks are padded to few sizes, so that the next series finds its code compiled: 4, 12, 64, 128, 256 ..."""
+    return next(size for size in (4, 12, *(2**k for k in range(6, 32))) if size >= rank)

@@ -125,13 +125,13 @@ def pack(tree: Any, mask: Mask) -> Float[Array, " k"]:
     return constant(np.concatenate(chosen) if chosen else [])
 
 
-def unpack(tree: Tree, mask: Mask, theta: Float[Array, " k"]) -> Tree:
+def unpack(tree: Tree, mask: Mask, theta: Float[Array | np.ndarray, " k"]) -> Tree:
     """The same tree with the parameters of this vector."""
     leaves, structure = jax.tree.flatten(tree)
-    start = 0
+    values, start = jnp.exp(theta) if isinstance(theta, jax.core.Tracer) else np.exp(np.asarray(theta)), 0
     for i, used in enumerate(mask):
         if used:
-            size = leaves[i].size
-            leaves[i] = jnp.exp(theta[start : start + size]).reshape(leaves[i].shape)
-            start += size
+            own = values[start : start + leaves[i].size].reshape(leaves[i].shape)
+            leaves[i] = own if isinstance(own, jax.Array) else constant(own)
+            start += leaves[i].size
     return jax.tree.unflatten(structure, leaves)

@@ -15,7 +15,7 @@ from tinygp.kernels import Kernel
 from onepath.data.cells import Cells
 from onepath.gp.features import Function, Known, Unknown, pad_together, with_bases
 from onepath.gp.jets import Jet, in_parts, unpacked
-from onepath.gp.parameters import LEVEL, NOISE, parameter
+from onepath.gp.parameters import LEVEL, NOISE, Mask, parameter, unpack
 from onepath.graph.drawing import Arrow, Node, draw_graph
 from onepath.graph.laws import Law
 from onepath.graph.laws.law import Gaussian
@@ -58,11 +58,36 @@ class Group(NamedTuple):
     rows: list[int]
 
 
+class Layout(NamedTuple):
+    """For each unknown function, its features that are no padding, among as many as all have, padding included."""
+
+    columns: list[np.ndarray]
+    width: int
+
+    def within(self, functions: Sequence[int]) -> np.ndarray:
+        """Where these functions' weights stand among all weights raveled."""
+        return np.concatenate([f * self.width + self.columns[f] for f in functions])
+
+    def padded(self, weights: np.ndarray) -> np.ndarray:
+        """Weights (functions, p) without padding, in their places (functions, width)."""
+        whole = np.zeros((len(self.columns), self.width))
+        for f, own in enumerate(self.columns):
+            whole[f, own] = weights[f, : len(own)]
+        return whole
+
+    def compact(self, weights: np.ndarray) -> np.ndarray:
+        """The way back."""
+        kept = np.zeros((len(self.columns), max(map(len, self.columns))))
+        for f, own in enumerate(self.columns):
+            kept[f, : len(own)] = weights[f, own]
+        return kept
+
+
 class Start(NamedTuple):
     """Where completion starts if not at the prior's mean: mean squares that some functions should have at each cell."""
 
     functions: slice
-    squares: Float[Array, "c m"]
+    squares: Float[np.ndarray, "c m"]
     inverse: Any  # of the link: from a size to the function behind it
 
 
@@ -81,10 +106,10 @@ class Graph(eqx.Module):
 
     drift: tuple[Function, ...]
     diffusion: tuple[Function, ...]
-    unit: Float[Array, " entries"]
-    level: Float[Array, " positive"] | None
-    noise: Float[Array, ""]
-    noise_unit: Float[Array, " d"]
+    unit: Float[Array | np.ndarray, " entries"]
+    level: Float[Array | np.ndarray, " positive"] | None
+    noise: Float[Array | np.ndarray, ""]
+    noise_unit: Float[Array | np.ndarray, " d"]
     link: str = eqx.field(static=True)
     structure: str = eqx.field(static=True)
     law: Law = eqx.field(static=True)
@@ -148,13 +173,17 @@ class Graph(eqx.Module):
         return replace(self, drift=drift, diffusion=diffusion, level=level, noise=noise)
 
     def with_law(self, law: Law) -> "Graph":
-        return replace(self, law=law)
+        """The same functions under another law; points of their features move aside where derivatives are asked for."""
+        moved = replace(self, law=law)
+        if self.order or not law.order:
+            return moved
+        return moved._with_unknown([each.nudged(NUDGE) for each in self.unknown])
 
     # features
 
     def with_bases(self, cells: Cells, tolerance: float, most: int) -> "Graph":
         """Choose points for the features of every unknown function among the starts of cells."""
-        u, usable, nudge = cells.x, jax.device_put(np.asarray(cells.weight) > 0), NUDGE if self.order else 0.0
+        u, usable, nudge = np.asarray(cells.x), np.asarray(cells.used), NUDGE if self.order else 0.0
         least = 0.0 if self.level is None else LEAST_VARIANCE
         chosen = [with_bases(each, u, usable, tolerance, most, nudge=nudge) for each in _unknown(self.drift)]
         chosen += [with_bases(each, u, usable, tolerance, most, least, nudge) for each in _unknown(self.diffusion)]
@@ -169,6 +198,18 @@ class Graph(eqx.Module):
         return replace(self, drift=drift, diffusion=diffusion)
 
     @property
+    def bare(self) -> "Graph":
+        """Without points for its features: all that turns latents into Gaussians."""
+        return self._with_unknown([replace(each, bases=()) for each in self.unknown])
+
+    @property
+    def layout(self) -> "Layout":
+        """Where features that are no padding stand."""
+        used = [np.concatenate([np.asarray(basis.used) for basis in each.bases]) for each in self.unknown]
+        columns = [np.flatnonzero(own) for own, of in zip(used, self.unknown, strict=True) for _ in range(of.outputs)]
+        return Layout(columns, max(map(len, used)))
+
+    @property
     def rank(self) -> int:
         """How many points the features have, all functions together."""
         return sum(int(np.sum(np.asarray(basis.used))) for function in self.unknown for basis in function.bases)
@@ -179,6 +220,19 @@ class Graph(eqx.Module):
         most = max(part.shape[-1] for part in parts)
         padded = [jnp.pad(part, ((0, 0),) * 3 + ((0, most - part.shape[-1]),)) for part in parts]
         return jnp.concatenate(padded, axis=1)
+
+    def represented(
+        self, u: Float[Array, "n d"], alpha: Float[Array, "functions p"], order: int = 0
+    ) -> Float[Array, "n functions k"]:
+        """Latents offset + k(u, Z)·α of all unknown functions, with their derivatives."""
+        rows, f = [], 0
+        for function in self.unknown:
+            crosses = jnp.concatenate([cross for _, cross in function.similarities(u, order)], axis=3)
+            for o in range(function.outputs):
+                rows.append(crosses[o] @ alpha[f, : crosses.shape[3]])
+                f += 1
+        latent = jnp.stack(rows, axis=1)
+        return latent.at[:, :, 0].add(self.offset)
 
     def prior_variance(self, u: Float[Array, "n d"]) -> Float[Array, "n functions"]:
         return jnp.concatenate([function.prior_variance(u) for function in self.unknown], axis=1)
@@ -192,14 +246,7 @@ class Graph(eqx.Module):
         if self.level is None:
             return jnp.zeros(self.functions)
         linked = (self.drifts, self.functions - self.drifts - self.positive)
-        return jnp.pad(LINKS[self.link].inverse(self.level), linked)
-
-    def latent(
-        self, phi: Float[Array, "n functions k p"], weights: Float[Array, "functions p"]
-    ) -> Float[Array, "n functions k"]:
-        """The unknown functions and their derivatives before the link, from their features and weights."""
-        value = np.eye(1, phi.shape[2])
-        return jnp.einsum("nfkp,fp->nfk", phi, weights) + self.offset[:, None] * value
+        return jnp.pad(LINKS[self.link].inverse(jnp.asarray(self.level)), linked)
 
     # from latents to a Gaussian
 
@@ -238,7 +285,7 @@ class Graph(eqx.Module):
     def entries(self, latent: Float[Array, "*batch entries"]) -> Float[Array, "*batch entries"]:
         """The unknown entries of σ from their unconstrained functions; increasing in each of them."""
         linked = LINKS[self.link].forward(latent[..., : self.positive])
-        return self.unit * jnp.concatenate([linked, latent[..., self.positive :]], axis=-1)
+        return jnp.multiply(self.unit, jnp.concatenate([linked, latent[..., self.positive :]], axis=-1))
 
     def matrix(self, entries: Float[Array, "*batch entries"]) -> Float[Array, "*batch d d"]:
         """σ: diagonal, isotropic or lower triangular."""
@@ -281,17 +328,16 @@ class Graph(eqx.Module):
         """
         if self.level is not None:
             return None
-        squares = jnp.square(cells.y) + jnp.diagonal(cells.scatter, axis1=1, axis2=2) / jnp.maximum(
-            cells.weight, 1e-300
-        ).reshape(-1, 1)
-        variation = squares / cells.dt[:, None]
+        weight, _, y, scatter, dt = map(np.asarray, cells)
+        squares = np.square(y) + np.diagonal(scatter, axis1=1, axis2=2) / np.maximum(weight, 1e-300)[:, None]
+        variation = squares / dt[:, None]
         if self.structure == "isotropic":
-            variation = jnp.mean(variation, axis=1, keepdims=True)
+            variation = np.mean(variation, axis=1, keepdims=True)
         else:
             rows, columns = diffusion_entries(self.structure, self.dimension)
             diagonal = _is_unknown(self.diffusion)[rows == columns]
             variation = variation if diagonal.all() else variation[:, np.flatnonzero(diagonal)]
-        variation = variation / jnp.square(self.unit[: self.positive])
+        variation = variation / np.square(np.asarray(self.unit)[: self.positive])
         return Start(slice(self.drifts, self.drifts + self.positive), variation, LINKS[self.link].inverse)
 
     # a picture
@@ -319,6 +365,11 @@ class Graph(eqx.Module):
 
     def _repr_svg_(self) -> str:
         return self.draw()
+
+
+def graph_at(graph: Graph, mask: Mask, theta: Float[Array | np.ndarray, " k"]) -> Graph:
+    """The same graph with other parameters."""
+    return graph.with_parameters(unpack(graph.parameters, mask, theta))
 
 
 def _unknown(functions: Sequence[Function]) -> list[Unknown]:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from onepath.data.cells import Cells
-from onepath.graph.graph import NUDGE
+from onepath.graph.graph import NUDGE, Graph
 from onepath.graph.laws import EULER, LINEARISED
 from onepath.inference.posterior.posterior import Posterior
 from onepath.numerics.compiled import compiled
@@ -48,15 +48,17 @@ def stiffness_of(posterior: Posterior, cells: Cells) -> Stiffness:
     """From the posterior mean and its derivatives at some of the data."""
     used = np.flatnonzero(np.asarray(cells.weight))
     some = used[np.linspace(0, len(used) - 1, MOST_PLACES).astype(int)]
+    places = Cells(*(np.asarray(part)[some] for part in cells))
+    latent, covariance = posterior.moments(places.x + NUDGE, order=2)
     # the law of the fit does not matter here, and a graph without it is compiled once
-    posterior = replace(posterior, graph=posterior.graph.with_law(EULER))
-    return Stiffness(*map(float, _stiffness(posterior, Cells(*(np.asarray(part)[some] for part in cells)))))
+    return Stiffness(*map(float, _stiffness(latent, covariance, places, posterior.graph.bare.with_law(EULER))))
 
 
 @compiled
-def _stiffness(posterior: Posterior, cells: Cells) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    graph, d, drifts = posterior.graph, posterior.graph.dimension, posterior.graph.drifts
-    latent, covariance = posterior.moments(cells.x + NUDGE, order=2)
+def _stiffness(
+    latent: Float[Array, "n f k"], covariance: Float[Array, "n f f"], cells: Cells, graph: Graph
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    d, drifts = graph.dimension, graph.drifts
     slopes = latent[:, :drifts, 1 : 1 + d] * cells.dt[:, None, None]
 
     def shifts(latent: Array, covariance: Array, u: Array, dt: Array) -> Array:

@@ -1,7 +1,6 @@
 """The fit, from top to bottom: observation, units, graph, cells, search, completion, posterior, law."""
 
 import numpy as np
-from jaxtyping import Array, Float
 
 from onepath.data.cells import Cells, cells_of
 from onepath.data.trajectory import Trajectory
@@ -9,10 +8,8 @@ from onepath.data.transitions import Transitions, units_of
 from onepath.gp.parameters import Mask, pack, parameters_of
 from onepath.graph.default import build_graph, smoothing_of
 from onepath.graph.graph import Graph
-from onepath.graph.laws import EULER, LINEARISED
+from onepath.graph.laws import EULER, LINEARISED, Law
 from onepath.inference.adequacy import Stiffness, stiffness_of
-from onepath.inference.completion import objective_of
-from onepath.inference.learning.criterion import Weights
 from onepath.inference.learning.learned import LearnedTheta
 from onepath.inference.learning.prior import parameter_prior
 from onepath.inference.learning.restart import shorter_starts
@@ -20,15 +17,13 @@ from onepath.inference.learning.search import (
     Problem,
     SearchOptions,
     learned_mask,
-    on_device,
     search_by_crossval,
     search_by_evidence,
 )
 from onepath.inference.observation import Exact, Observation
 from onepath.inference.options import FitOptions
-from onepath.inference.posterior.mixture import Completed, CompletionOptions, complete_at
+from onepath.inference.posterior.mixture import Completed, CompletionOptions, complete_at, with_features
 from onepath.inference.result import Fit
-from onepath.numerics.compiled import compiled
 from onepath.numerics.precision import in_double
 
 CELLS = {1: (256, 256), 2: (256, 1024), 3: (256, 2048)}
@@ -79,19 +74,27 @@ def fit_transitions(transitions: Transitions, options: FitOptions) -> Fit:
     units = units_of(transitions, common=options.graph.noise == "isotropic")
     graph = build_graph(options.graph, transitions, units).with_law(options.law or EULER)
     mask = learned_mask(graph, options.fixed)
-    cells = on_device(cells_of(transitions, units, options.cells or _usual_cells(transitions)))
-    smoothing = smoothing_of(options.smoothing, graph, units) if options.smoothing else None
+    cells = cells_of(transitions, units, options.cells or _usual_cells(transitions))
+    smoothing = np.asarray(smoothing_of(options.smoothing, graph, units)) if options.smoothing else None
     completion = CompletionOptions(options.solver, options.tolerance, smoothing)
-    if options.search is None or not any(mask):
-        learned, completed = None, complete_at(graph, mask, cells, completion, None)
-    elif options.search.method == "evidence":
-        learned, completed = _learn_by_evidence(graph, mask, cells, completion, options.search)
+    learned, first = None, None
+    if options.search is not None and any(mask):
+        problem = _problem(graph, mask, cells, completion)
+        if options.search.method == "evidence":
+            learned, first = _learn_by_evidence(problem, completion, options.search)
+        else:
+            learned = search_by_crossval(problem, transitions, units, options.search)
+    if first is None:
+        first = complete_at(with_features(graph, cells, completion, learned), mask, cells, completion, None)
+    law, stiffness = (options.law, None) if options.law is not None else _adequate_law(first, cells)
+    if learned is None and law == graph.law:
+        completed = first
     else:
-        learned = search_by_crossval(_problem(graph, mask, cells, completion), transitions, units, options.search)
-        completed = complete_at(graph, mask, cells, completion, learned)
-    if options.law is not None:
-        return Fit(transitions, units, completed, learned, None)
-    return _with_adequate_law(Fit(transitions, units, completed, learned, None), graph, mask, cells, completion)
+        graph, start = first.posterior.graph.with_law(law), first.completion.weights
+        completed = complete_at(graph, mask, cells, completion, learned, start)
+    if stiffness is not None and law != EULER:
+        stiffness = Stiffness(stiffness_of(completed.posterior.most_probable, cells).change, stiffness.shift)
+    return Fit(transitions, units, completed, learned, stiffness)
 
 
 def _usual_cells(transitions: Transitions) -> int:
@@ -107,27 +110,28 @@ def _problem(graph: Graph, mask: Mask, cells: Cells, options: CompletionOptions)
 
 
 def _learn_by_evidence(
-    graph: Graph, mask: Mask, cells: Cells, options: CompletionOptions, search: SearchOptions
+    problem: Problem, options: CompletionOptions, search: SearchOptions
 ) -> tuple[LearnedTheta, Completed]:
-    """Search, complete, and search again where a function has left waves over: the better optimum, or both."""
-    problem = _problem(graph, mask, cells, options)
+    """Search, complete, and search again where a function has left waves over: the better optimum, or both.
+
+    And the completion at the best parameters, alone.
+    """
+    graph, mask, prior, cells, _ = problem
     smooth = search_by_evidence(problem, search)
-    first = complete_at(graph, mask, cells, options, smooth)
-    scores = np.asarray(_scores(first.posterior.graph, cells, first.completion.weights))
-    starts = shorter_starts(scores, graph.drifts, cells, problem.prior, parameters_of(graph.parameters, mask))
+    first = complete_at(with_features(graph, cells, options, smooth), mask, cells, options, None)
+    starts = shorter_starts(first.scores, graph.drifts, cells, prior, parameters_of(graph.parameters, mask))
     if starts is None:
         return smooth, first
     wavy = search_by_evidence(problem, search, starts)
     try:
-        second = complete_at(graph, mask, cells, options, wavy)
+        second = complete_at(with_features(graph, cells, options, wavy), mask, cells, options, None)
     except RuntimeError:  # the first answer stands
         return smooth, first
     difference = _log_posterior(wavy, second) - _log_posterior(smooth, first)
     if abs(difference) > CLEARLY_BETTER:
         return (wavy, second) if difference > 0 else (smooth, first)
-    better, worse = (wavy, smooth) if difference > 0 else (smooth, wavy)
-    both = better._replace(other=worse)
-    return both, complete_at(graph, mask, cells, options, both)
+    both = wavy._replace(other=smooth) if difference > 0 else smooth._replace(other=wavy)
+    return both, complete_at(with_features(graph, cells, options, both), mask, cells, options, None)
 
 
 def _log_posterior(learned: LearnedTheta, completed: Completed) -> float:
@@ -135,23 +139,14 @@ def _log_posterior(learned: LearnedTheta, completed: Completed) -> float:
     return completed.evidence - learned.prior.negative_log(learned.optimum.theta)[0]
 
 
-@compiled
-def _scores(graph: Graph, cells: Cells, weights: Weights) -> Float[Array, "c functions"]:
-    return objective_of(graph, cells).scores(weights)
-
-
-def _with_adequate_law(found: Fit, graph: Graph, mask: Mask, cells: Cells, options: CompletionOptions) -> Fit:
-    """The fit itself where Euler's law is adequate, else the graph completed once more, with the second law.
+def _adequate_law(found: Completed, cells: Cells) -> tuple[Law, Stiffness]:
+    """Euler's law where it is adequate, else the second one.
 
     The parameters stay those learned with Euler's law, which says as much about smoothness; how probable each of those
-    around them is, is judged anew.
+    around them is, is judged by the law that is taken.
     """
-    stiffness = stiffness_of(found.completed.posterior, cells)
-    if stiffness.euler_is_adequate:
-        return found._replace(stiffness=stiffness)
-    completed = complete_at(graph.with_law(LINEARISED), mask, cells, options, found.learned)
-    change = stiffness_of(completed.posterior, cells).change
-    return found._replace(completed=completed, stiffness=Stiffness(change, stiffness.shift))
+    stiffness = stiffness_of(found.posterior, cells)
+    return (EULER if stiffness.euler_is_adequate else LINEARISED), stiffness
 
 
 def _check_transitions(transitions: Transitions, trajectory: Trajectory, observation: Observation) -> None:

@@ -9,6 +9,8 @@ import numpy as np
 
 from onepath.data.trajectory import Trajectory
 from onepath.data.transitions import Transitions, transitions_of
+from onepath.inference.posterior.increments import mean_law
+from onepath.inference.posterior.posterior import Posterior
 from onepath.io.atomic import check_free, write_atomically
 from onepath.io.codec import decode, encode
 from onepath.io.container import container, open_container
@@ -98,12 +100,20 @@ def _check(model: Model) -> None:
     if not (np.all(units.scale > 0) and units.time > 0 and np.all(model.transitions.dt > 0)):
         raise Damaged("its units or steps are not positive")
     _check_transitions(model.transitions, model.trajectory.transitions, d)
-    points = jax.ShapeDtypeStruct((4, d), np.float64)
-    mean, covariance = jax.eval_shape(lambda posterior, u: posterior.moments(u), model.posterior, points)
-    functions = model.graph.functions
-    fits = (mean.shape, covariance.shape) == ((4, functions, 1), (4, functions, functions))
-    if not fits or model.graph.dimension != d:
-        raise Damaged(f"the posterior's shapes do not fit together: {mean.shape}, {covariance.shape}")
+    _check_posterior(model.posterior, d)
+
+
+def _check_posterior(posterior: Posterior, d: int) -> None:
+    """Of its members, and of the increments that they say."""
+    members, (count,), functions = posterior.members, posterior.mass.shape, posterior.graph.functions
+    width = posterior.graph.layout.width
+    shapes = [members.theta.shape[:1], members.weights.shape, members.lower.shape, posterior.for_bands.shape]
+    wanted = [(count,), (count, functions, width), (count, functions * width, functions * width), (count,)]
+    points = (jax.ShapeDtypeStruct(shape, np.float64) for shape in ((4, d), (4,)))
+    said = jax.eval_shape(lambda posterior, *at: mean_law(posterior, noise_grows=False)(*at), posterior, *points)
+    shapes += [part.shape for part in said]
+    if shapes != [*wanted, (4, d), (4, d, d)]:
+        raise Damaged(f"the posterior's shapes do not fit together: {shapes}")
 
 
 def _check_transitions(transitions: Transitions, count: int, d: int) -> None:

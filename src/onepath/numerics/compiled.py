@@ -31,7 +31,7 @@ from onepath.numerics.cache import cache_folder, jax_cache, no_jax_cache, read_k
 from onepath.numerics.memory import give_back
 from onepath.numerics.structure import PLAIN, Slot, Unknown, as_data, from_data
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Result = TypeVar("Result")
 
 ARRAYS = (jax.Array, np.ndarray, np.generic)
 KNOWN = {"onepath", "tinygp", "equinox", "jax", "jaxlib", "numpy", "builtins"}
@@ -66,11 +66,11 @@ class Program:
         self.leaves = leaves
         self.places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, Slot)]
 
-    def __call__(self, arrays: Sequence[Any]) -> Any:
+    def __call__(self, arrays: Sequence[Any], wrap: Callable[[jax.Array], Any] = lambda array: array) -> Any:
         leaves = list(self.leaves)
         outputs = self.call(*arrays) if self.anew is None else self._first_call(self.anew, arrays)
         for place, array in zip(self.places, outputs, strict=True):
-            leaves[place] = array
+            leaves[place] = wrap(array)
         return jax.tree.unflatten(self.structure, leaves)
 
     def _first_call(self, anew: Anew, arrays: Sequence[Any]) -> Sequence[jax.Array]:
@@ -85,7 +85,7 @@ class Program:
 PROGRAMS: OrderedDict[Any, Program] = OrderedDict()
 """What this process has loaded or compiled, the least recently used first."""
 
-MOST_PROGRAMS, MOST_BYTES = 32, 16 << 20
+MOST_PROGRAMS, MOST_BYTES = 128, 16 << 20
 """That are held in memory, and bytes that they have when they are kept: in memory they take twenty times as many, and
 memory maps, of which a process has only so many."""
 
@@ -94,7 +94,7 @@ class Foreign(Exception):
     """A program depends on code that is not known."""
 
 
-def compiled(function: Function) -> Function:
+def compiled(function: Callable[..., Result]) -> Callable[..., Result]:
     """Compile a function for each kind of arguments: arrays vary, all else is fixed. Inside another it is plain."""
 
     @wraps(function)
@@ -103,15 +103,43 @@ def compiled(function: Function) -> Function:
         arrays = [leaf for leaf in leaves if isinstance(leaf, ARRAYS)]
         if _setting("disable_jit") or any(isinstance(array, jax.core.Tracer) for array in arrays):
             return function(*args)
-        kinds = tuple((leaf.shape, leaf.dtype) if isinstance(leaf, ARRAYS) else (type(leaf), leaf) for leaf in leaves)
-        key = (function, structure, kinds, _setting("enable_x64"))
-        new = key not in PROGRAMS
-        program = PROGRAMS[key] = _found(function, args, arrays) if new else PROGRAMS.pop(key)
-        if new:
-            _forget()
-        return program(arrays)
+        return _program(function, args, leaves, structure)(arrays)
 
-    return run  # type: ignore[return-value]
+    return run
+
+
+class Bound:
+    """A compiled function whose last arguments stay the same: they are looked at, and brought to the device, once.
+
+    Those that vary hold arrays only, of the same shapes in every call; results are NumPy's.
+    """
+
+    def __init__(self, function: Callable[..., Any], *fixed: Any) -> None:
+        self.function: Callable[..., Any] = getattr(function, "__wrapped__", function)
+        self.fixed = fixed
+        self.arrays: list[jax.Array] = []
+        self.program: Program | None = None
+
+    def __call__(self, *varying: Any) -> Any:
+        if _setting("disable_jit"):
+            return jax.tree.map(np.asarray, self.function(*varying, *self.fixed))
+        if self.program is None:
+            args = (*varying, *self.fixed)
+            self.program = _program(self.function, args, *jax.tree.flatten(args))
+            self.arrays = jax.device_put([leaf for leaf in jax.tree.leaves(self.fixed) if isinstance(leaf, ARRAYS)])
+        return self.program([*jax.tree.leaves(varying), *self.arrays], np.asarray)
+
+
+def _program(function: Callable[..., Any], args: tuple[Any, ...], leaves: list[Any], structure: Any) -> Program:
+    """The program for this kind of arguments: from memory, from disk, or compiled."""
+    kinds = tuple((leaf.shape, leaf.dtype) if isinstance(leaf, ARRAYS) else (type(leaf), leaf) for leaf in leaves)
+    key = (function, structure, kinds, _setting("enable_x64"))
+    new = key not in PROGRAMS
+    arrays = [leaf for leaf in leaves if isinstance(leaf, ARRAYS)]
+    program = PROGRAMS[key] = _found(function, args, arrays) if new else PROGRAMS.pop(key)
+    if new:
+        _forget()
+    return program
 
 
 def _forget() -> None:

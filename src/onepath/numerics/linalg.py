@@ -1,6 +1,5 @@
 """Cholesky, the one jitter policy, solves and log-determinants."""
 
-from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -8,9 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float
+from scipy.linalg import lapack
 
-from onepath.numerics.arrays import Floats
+from onepath.numerics.arrays import Flags, Floats, Integers
 
 JITTER = 1e-12
 """The least a pivot may be, relative to the diagonal: large factorisations add it, small ones stop there."""
@@ -19,15 +19,6 @@ JITTER = 1e-12
 def constant(values: Any) -> Array:
     """An array of floats as it is; `jnp.asarray` compiles a copy for every shape."""
     return jax.device_put(np.asarray(values, float))
-
-
-def one_by_one(function: Callable[..., Array], *stacks: Array) -> Array:
-    """`vmap` over the leading axis, written out.
-
-    A batched LAPACK call inside a larger program can wait for ever for a thread of XLA's own pool when there are few
-    cores (seen with jaxlib 0.10 on two), so factorisations of large matrices are never batched.
-    """
-    return jnp.stack([function(*each) for each in zip(*stacks, strict=True)])
 
 
 def cholesky(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
@@ -41,53 +32,37 @@ def forward_solve(lower: Float[Array, "n n"], right: Float[Array, "n ..."]) -> F
     return solve_triangular(lower, right, lower=True)
 
 
-def backward_solve(lower: Float[Array, "n n"], right: Float[Array, "n ..."]) -> Float[Array, "n ..."]:
-    """L⁻ᵀ b."""
-    return solve_triangular(lower, right, lower=True, trans=1)
-
-
-def solve(lower: Float[Array, "n n"], right: Float[Array, "n ..."]) -> Float[Array, "n ..."]:
-    """(L Lᵀ)⁻¹ b."""
-    return backward_solve(lower, forward_solve(lower, right))
-
-
 def log_determinant(lower: Float[Array, "n n"]) -> Float[Array, ""]:
     """ln det(L Lᵀ)."""
     return 2.0 * jnp.sum(jnp.log(jnp.diagonal(lower)))
 
 
-def square_root(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
+def square_root(matrix: Floats) -> Floats:
     """The symmetric R with R R = matrix, which may be singular: eigenvalues below zero are rounding."""
-    values, vectors = jnp.linalg.eigh(matrix)
-    return (vectors * jnp.sqrt(jnp.maximum(values, 0.0))) @ vectors.T
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
-def pivots(
-    matrix: Float[Array, "n n"], usable: Bool[Array, " n"], tolerance: Float[Array, ""], most: int
-) -> tuple[Int[Array, " most"], Int[Array, ""]]:
-    """Rows chosen by pivoted Cholesky, and how many of them are needed.
+def pivots(matrix: Floats, usable: Flags, tolerance: float, most: int) -> Integers:
+    """Rows chosen by pivoted Cholesky, one at least.
 
-    Each step takes the row of largest residual variance; rows count until the largest residual is at most
-    `tolerance` times the median diagonal entry.
+    Each step takes the row of largest residual variance, until the largest residual is at most `tolerance` times the
+    median diagonal entry.
     """
-    diagonal = jnp.where(usable, jnp.diagonal(matrix), 0.0)
-    typical = jnp.nanmedian(jnp.where(usable, jnp.diagonal(matrix), jnp.nan))
-    threshold = jnp.maximum(tolerance * typical, JITTER * jnp.max(diagonal))
-
-    def needs_more(state: tuple[Array, Array, Array, Array]) -> Array:
-        residual, _, _, rank = state
-        return (rank < most) & (jnp.max(residual) > threshold)
-
-    def take(state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
-        residual, factor, chosen, rank = state
-        pivot = jnp.argmax(residual)
-        column = (matrix[:, pivot] - factor[:, pivot] @ factor) / jnp.sqrt(residual[pivot])
-        residual = jnp.maximum(residual - jnp.square(column), 0.0).at[pivot].set(0.0)
-        return residual, factor.at[rank].set(column), chosen.at[rank].set(pivot), rank + 1
-
-    start = (diagonal, jnp.zeros((most, matrix.shape[0])), jnp.zeros(most, int), jnp.zeros((), int))
-    _, _, chosen, rank = jax.lax.while_loop(needs_more, take, start)
-    return chosen, rank
+    residual = np.where(usable, np.diagonal(matrix), 0.0)
+    threshold = max(tolerance * float(np.median(np.diagonal(matrix)[usable])), JITTER * float(residual.max()))
+    factor, chosen = np.zeros((most, len(matrix))), list[int]()
+    while len(chosen) < most:
+        pivot = int(np.argmax(residual))
+        if chosen and not residual[pivot] > threshold:
+            break
+        above = factor[: len(chosen)]
+        column = (matrix[pivot] - above[:, pivot] @ above) / np.sqrt(max(residual[pivot], np.finfo(float).tiny))
+        residual = np.maximum(residual - np.square(column), 0.0)
+        residual[pivot] = 0.0
+        factor[len(chosen)] = column
+        chosen.append(pivot)
+    return np.asarray(chosen)
 
 
 def contract(left: Float[Array, "... k"], right: Float[Array, "k ..."]) -> Float[Array, "..."]:
@@ -104,6 +79,36 @@ def small_cholesky(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
             rest = matrix[i, j] - sum(lower[i][k] * lower[j][k] for k in range(j))
             lower[i][j] = jnp.sqrt(jnp.maximum(rest, JITTER * matrix[i, i])) if i == j else rest / lower[j][j]
     return jnp.stack([jnp.stack(row) for row in lower])
+
+
+def lower_root(matrix: Floats) -> Floats:
+    """Lower L with L Lᵀ = matrix + jitter, as `cholesky`, by LAPACK; NaN where it is not positive definite."""
+    jittered = np.array(matrix)
+    jittered.flat[:: len(matrix) + 1] += JITTER * np.trace(matrix) / len(matrix)
+    # LAPACK counts columns first: the upper factor of the transpose is the lower one, and nothing is copied
+    upper, failed = lapack.dpotrf(jittered.T, lower=0, clean=1, overwrite_a=1)
+    return np.full_like(matrix, np.nan) if failed else upper.T
+
+
+def lower_solved(lower: Floats, right: Floats) -> Floats:
+    """L⁻¹ b."""
+    return np.asarray(lapack.dtrtrs(lower.T, right, lower=0, trans=1)[0])
+
+
+def upper_solved(lower: Floats, right: Floats) -> Floats:
+    """L⁻ᵀ b."""
+    return np.asarray(lapack.dtrtrs(lower.T, right, lower=0, trans=0)[0])
+
+
+def solved(lower: Floats, right: Floats) -> Floats:
+    """(L Lᵀ)⁻¹ b."""
+    return np.asarray(lapack.dpotrs(lower.T, right, lower=0)[0])
+
+
+def inverse_of(lower: Floats) -> Floats:
+    """(L Lᵀ)⁻¹."""
+    upper = lapack.dpotri(lower.T, lower=0)[0]
+    return np.asarray(np.triu(upper) + np.triu(upper, 1).T)
 
 
 def lower_roots(covariances: Floats) -> Floats:

@@ -1,17 +1,16 @@
 """Fisher scoring with a Newton finish: the default."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+import numpy as np
 
 from onepath.graph.graph import Graph
 from onepath.inference.completion.loop import CONVERGED, RUNNING, STUCK, Solver, State, line_search
-from onepath.inference.completion.objective import Objective
-from onepath.numerics.linalg import cholesky, solve
+from onepath.inference.completion.objective import Objective, Place
+from onepath.numerics.arrays import Floats
+from onepath.numerics.linalg import lower_root, solved
 
-PAUSE = 5.0
+PAUSE = 5
 """Steps before a Hessian that was not positive definite is tried again."""
 
 PATIENCE = 5
@@ -21,6 +20,7 @@ ROUNDING = 1e-10
 """Share of J that may be its rounding error."""
 
 
+@dataclass(frozen=True)
 class FisherScoring(Solver):
     """w ← w - C⁻¹∇J with a backtracking line search, C being the Fisher matrix, and the Hessian once that is close.
 
@@ -30,49 +30,47 @@ class FisherScoring(Solver):
     deviation; or when no step is found and what was promised is within J's rounding.
     """
 
-    tolerance: float | Float[Array, ""] = 1e-13
-    close: float | Float[Array, ""] = 1.0
-    most_steps: int | Int[Array, ""] = 100
+    tolerance: float = 1e-13
+    close: float = 1.0
+    most_steps: int = 100
 
     def for_graph(self, graph: Graph) -> "FisherScoring":
         """Without the Hessian where that is dear; then a ten-thousandth of a standard deviation will do."""
         return replace(self, close=0.0, tolerance=max(self.tolerance, 1e-8)) if graph.hessian_is_dear else self
 
-    def loosened(self, rough: Bool[Array, ""]) -> "FisherScoring":
-        """Likewise, since the start is close; where it is not, θ is improbable, and what is reached will do.
+    def loosened(self) -> "FisherScoring":
+        """To a few hundredths of a standard deviation, since the start is close; where it is not, θ is improbable."""
+        return replace(self, tolerance=1e-2, close=0.0, most_steps=10)
 
-        The one that is not rough is the last, and may take its time.
-        """
-        close = jnp.where(rough, 0.0, self.close) if self._uses_hessian else 0.0
-        tolerance, most_steps = jnp.where(rough, 1e-4, self.tolerance), jnp.where(rough, 10, PATIENCE * self.most_steps)
-        return replace(self, tolerance=tolerance, close=close, most_steps=most_steps)
+    def patient(self) -> "FisherScoring":
+        return replace(self, most_steps=PATIENCE * self.most_steps)
 
-    @property
-    def _uses_hessian(self) -> bool:
-        return not isinstance(self.close, float) or self.close > 0.0
-
-    def begin(self, objective: Objective, weights: Float[Array, "functions p"]) -> State:
-        return State(weights, objective.loss(weights), jnp.asarray(0.0), jnp.asarray(RUNNING))
+    def begin(self, objective: Objective, weights: Floats) -> State:
+        return State(objective.at(weights), 0, RUNNING)
 
     def advance(self, objective: Objective, state: State) -> State:
-        exact = state.memory
-        gradient = objective.gradient(state.weights)
-        curvature = (
-            objective.fisher(state.weights)
-            if not self._uses_hessian
-            else jax.lax.cond(
-                exact > 0.0, lambda: objective.hessian(state.weights), lambda: objective.fisher(state.weights)
-            )
-        )
-        direction = -solve(cholesky(curvature), gradient.ravel()).reshape(gradient.shape)
-        definite = jnp.all(jnp.isfinite(direction))
-        slope = jnp.where(definite, jnp.sum(gradient * direction), 0.0)
-        weights, loss, found = line_search(objective, state, jnp.where(definite, direction, 0.0), slope)
+        """`memory` is 1 while the Hessian is used; after it has failed it counts up to 0, and may be used again."""
+        place, exact = state.place, state.memory
+        gradient = objective.gradient_at(place)
+        direction = -_step(objective, place, gradient, exact > 0)
+        if not np.all(np.isfinite(direction)):
+            return State(place, -PAUSE, RUNNING)
+        slope = float(np.sum(gradient * direction))
+        new, found = line_search(objective, place, direction, slope)
         promised = -0.5 * slope
-        done = (promised < self.tolerance) | (~found & (promised < ROUNDING * jnp.abs(state.loss)))
-        code = jnp.where(done, CONVERGED, jnp.where(found, RUNNING, STUCK))
-        # `exact` is 1 while the Hessian is used, and after it has failed counts up to 0, where it may be used again
-        waited = jnp.minimum(exact + 1.0, 0.0)
-        switched = jnp.where((exact == 0.0) & (promised < self.close), 1.0, jnp.where(exact < 0.0, waited, exact))
-        exact = jnp.where(definite, switched, -PAUSE)
-        return State(weights, loss, exact, jnp.where(definite, code, RUNNING))
+        done = promised < self.tolerance or (not found and promised < ROUNDING * abs(place.loss))
+        if exact < 0:
+            exact += 1
+        elif promised < self.close:
+            exact = 1
+        return State(new, exact, CONVERGED if done else RUNNING if found else STUCK)
+
+
+def _step(objective: Objective, place: Place, gradient: Floats, exact: bool) -> Floats:
+    """C⁻¹∇J."""
+    if exact:
+        return solved(lower_root(objective.hessian_at(place)), gradient.ravel()).reshape(gradient.shape)
+    step = np.zeros(gradient.size)
+    for _, places, lower in objective.fisher_at(place):
+        step[places] = solved(lower, gradient.ravel()[places])
+    return step.reshape(gradient.shape)

@@ -1,29 +1,31 @@
 """The paper's gradient descent."""
 
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import solve as dense_solve
 from jaxtyping import Array, Float
 
 from onepath.data.cells import Cells
 from onepath.graph.graph import Graph
 from onepath.inference.completion.loop import CONVERGED, RUNNING, Solver, State
-from onepath.inference.completion.objective import Objective, cell_loss
-from onepath.numerics.linalg import cholesky, one_by_one, small_cholesky, small_forward_solve, solve
+from onepath.inference.completion.objective import Objective, Place
+from onepath.numerics.arrays import Floats
+from onepath.numerics.compiled import Bound, compiled
+from onepath.numerics.linalg import lower_root, small_cholesky, small_forward_solve, solved
 
 
-class Profile(NamedTuple):
-    """Diffusion weights with the drift at its best for them: J there, its slope in the diffusion's weights, and σ̄."""
+class Memory(NamedTuple):
+    """The present length of a step, factors of ΦᵀΦ for each function of σ, and the program that weighs the drift."""
 
-    weights: Float[Array, "functions p"]
-    loss: Float[Array, ""]
-    slope: Float[Array, "entries p"]
-    values: Float[Array, "entries c"]
+    percent: float
+    metric: list[Floats]
+    least_squares: Bound
 
 
+@dataclass(frozen=True)
 class GradientDescent(Solver):
     """Steepest descent in σ̄, the diffusion's values at the data, with the drift at its best for each σ̄.
 
@@ -36,56 +38,55 @@ class GradientDescent(Solver):
     smallest: float = 1e-20
     most_steps: int = 100_000
 
-    def begin(self, objective: Objective, weights: Float[Array, "functions p"]) -> State:
-        # one block of memory a function: with steps this many and this small, strided reads are most of the cost
-        phi = jnp.moveaxis(objective.phi[:, :, 0], 1, 0)
-        own = phi[objective.graph.drifts :]
-        metric = one_by_one(cholesky, jnp.einsum("fcp,fcq->fpq", own, own))
-        profile = profile_of(objective, phi, weights)
-        return State(
-            profile.weights, profile.loss, (jnp.asarray(self.percent), phi, metric, profile), jnp.asarray(RUNNING)
-        )
+    def begin(self, objective: Objective, weights: Floats) -> State:
+        own = objective.features.phi[objective.graph.drifts :, :, 0]
+        program = Bound(_least_squares, objective.graph, objective.cells)
+        memory = Memory(self.percent, [lower_root(phi.T @ phi) for phi in own], program)
+        return State(profile_of(objective, weights, program), memory, RUNNING)
 
     def advance(self, objective: Objective, state: State) -> State:
-        percent, phi, metric, profile = state.memory
-        d = objective.graph.drifts
-        direction = -one_by_one(solve, metric, profile.slope)
-        change = jnp.linalg.norm(jnp.einsum("fcp,fp->fc", phi[d:], direction))
-        length = percent / 100 * jnp.linalg.norm(profile.values) / jnp.maximum(change, 1e-300)
-        trial = profile_of(objective, phi, profile.weights.at[d:].add(length * direction))
-        lower = trial.loss < profile.loss
-        percent = jnp.where(lower, percent, 0.9 * percent)
-        profile = jax.tree.map(lambda new, old: jnp.where(lower, new, old), trial, profile)
-        code = jnp.where(percent < self.smallest, CONVERGED, RUNNING)
-        return State(profile.weights, profile.loss, (percent, phi, metric, profile), code)
+        place, (percent, metric, program), d = state.place, state.memory, objective.graph.drifts
+        slope = objective.gradient_at(place)[d:]
+        direction = -np.stack([solved(lower, own) for lower, own in zip(metric, slope, strict=True)])
+        moves = np.einsum("fcp,fp->fc", objective.features.phi[d:, :, 0], direction)
+        length = percent / 100 * np.linalg.norm(place.latent[:, d:, 0]) / max(float(np.linalg.norm(moves)), 1e-300)
+        weights = np.array(place.weights)
+        weights[d:] += length * direction
+        trial = profile_of(objective, weights, program)
+        if trial.loss < place.loss:
+            return State(trial, state.memory, RUNNING)
+        percent *= 0.9
+        return State(place, Memory(percent, metric, program), CONVERGED if percent < self.smallest else RUNNING)
 
 
-def profile_of(
-    objective: Objective, phi: Float[Array, "functions c p"], weights: Float[Array, "functions p"]
-) -> Profile:
+def profile_of(objective: Objective, weights: Floats, least_squares: Bound) -> Place:
     """Put the drift at its best for these diffusion weights (paper, eq. 6), and see what J is there and where it falls.
 
     Under Euler's law J is least squares in the drift's weights, with rows √n V^-½ Δt φ and right-hand side √n V^-½ ȳ.
     There J's slope along f is zero, so that its slope along σ with f at its best is the partial one.
     """
-    graph, cells, d = objective.graph, objective.cells, objective.graph.drifts
-    values = jnp.einsum("fcp,fp->fc", phi[d:], weights[d:]) + graph.offset[d:, None]
-    still = jnp.concatenate([jnp.zeros((d, values.shape[1])), values])
-    factors, right = jax.vmap(_least_squares, (None, 1, 0))(graph, still[..., None], cells)
-    rows = jnp.einsum("cef,fcp->cefp", factors, phi[:d]).reshape(right.size, -1)
-    drift = dense_solve(rows.T @ rows + jnp.eye(rows.shape[1]), right.ravel() @ rows, assume_a="pos")
-    weights = weights.at[:d].set(drift.reshape(d, -1))
-    latent = jnp.concatenate([jnp.einsum("fcp,fp->fc", phi[:d], weights[:d]), values])
-    losses, slopes = jax.vmap(jax.value_and_grad(cell_loss, 1), (None, 1, 0))(graph, latent[..., None], cells)
-    slope = jnp.einsum("cf,fcp->fp", slopes[:, d:, 0], phi[d:]) + weights[d:]
-    return Profile(weights, jnp.sum(losses) + 0.5 * jnp.sum(jnp.square(weights)), slope, values)
+    weights, d = np.array(weights), objective.graph.drifts
+    weights[:d] = 0.0
+    factors, right = least_squares(objective.latent(weights), objective.features.noise)
+    parts = [factors[:, :, f, None] * objective.features.phi[f, :, None, 0] for f in range(d)]
+    rows = np.concatenate(parts, axis=2).reshape(right.size, -1)
+    curvature = rows.T @ rows
+    curvature.flat[:: len(curvature) + 1] += 1.0
+    weights[:d] = solved(lower_root(curvature), right.ravel() @ rows).reshape(d, -1)
+    return objective.at(weights)
 
 
+@compiled
 def _least_squares(
-    graph: Graph, latent: Float[Array, "functions 1"], cell: Cells
-) -> tuple[Float[Array, "d drifts"], Float[Array, " d"]]:
-    """√n V^-½ Δt, in the coordinates whose drift is unknown, and √n V^-½ (ȳ - m) of one cell, m what is known."""
-    mean, covariance = graph.gaussian(latent, cell.x, cell.dt)
-    lower, root = small_cholesky(covariance), jnp.sqrt(cell.weight)
-    own = jnp.asarray(np.eye(len(lower))[:, graph.unknown_coordinates])
-    return root * cell.dt * small_forward_solve(lower, own), root * small_forward_solve(lower, cell.y - mean)
+    latent: Float[Array, "c f 1"], noise: Float[Array, ""], graph: Graph, cells: Cells
+) -> tuple[Float[Array, "c d drifts"], Float[Array, "c d"]]:
+    """√n V^-½ Δt, in the coordinates whose drift is unknown, and √n V^-½ (ȳ - m) of each cell, m what is known."""
+    graph = replace(graph, noise=noise)
+    own = jnp.asarray(np.eye(graph.dimension)[:, graph.unknown_coordinates])
+
+    def one(latent: Array, cell: Cells) -> tuple[Array, Array]:
+        mean, covariance = graph.gaussian(latent, cell.x, cell.dt)
+        lower, root = small_cholesky(covariance), jnp.sqrt(cell.weight)
+        return root * cell.dt * small_forward_solve(lower, own), root * small_forward_solve(lower, cell.y - mean)
+
+    return jax.vmap(one)(latent, cells)

@@ -1,15 +1,14 @@
 """One loop for all solvers; each returns the same J and says how it ended."""
 
-from abc import abstractmethod
-from typing import Any
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+import numpy as np
 
 from onepath.graph.graph import Graph
-from onepath.inference.completion.objective import Objective
+from onepath.inference.completion.objective import Objective, Place
+from onepath.numerics.arrays import Floats
 
 RUNNING, CONVERGED, STUCK, LOST = range(4)
 
@@ -21,91 +20,74 @@ OUTCOMES = (
 )
 
 
-class State(eqx.Module):
-    """Where a solver stands: weights, their J, what it remembers, and whether it goes on."""
+class State(NamedTuple):
+    """Where a solver stands, what it remembers, and whether it goes on."""
 
-    weights: Float[Array, "functions p"]
-    loss: Float[Array, ""]
+    place: Place
     memory: Any
-    code: Int[Array, ""]
+    code: int
 
 
-class Solver(eqx.Module):
+class Solver(ABC):
     """A way to lower J."""
 
-    most_steps: eqx.AbstractVar[int | Int[Array, ""]]
+    most_steps: int
 
     def for_graph(self, graph: Graph) -> "Solver":
         """The same solver, or one that is quicker for such a graph."""
         del graph
         return self
 
-    def loosened(self, rough: Bool[Array, ""]) -> "Solver":
+    def loosened(self) -> "Solver":
         """The same solver, or one for completions of which only the first digits matter."""
-        del rough
+        return self
+
+    def patient(self) -> "Solver":
+        """The same solver, or one that takes its time: for the completion that is the answer."""
         return self
 
     @abstractmethod
-    def begin(self, objective: Objective, weights: Float[Array, "functions p"]) -> State: ...
+    def begin(self, objective: Objective, weights: Floats) -> State: ...
 
     @abstractmethod
     def advance(self, objective: Objective, state: State) -> State: ...
 
 
-class Completion(eqx.Module):
+@dataclass(frozen=True, eq=False)
+class Completion:
     """The completed graph: weights ŵ, the loss J(ŵ), the number of steps and a code for the outcome."""
 
-    weights: Float[Array, "functions p"]
-    loss: Float[Array, ""]
-    steps: Int[Array, ""]
-    code: Int[Array, ""]
+    weights: Floats
+    loss: float
+    steps: int
+    code: int
+    place: Place
 
     @property
     def converged(self) -> bool:
-        return int(self.code) == CONVERGED
+        return self.code == CONVERGED
 
     @property
     def outcome(self) -> str:
-        return f"{OUTCOMES[int(self.code)]} ({int(self.steps)} steps)"
+        return f"{OUTCOMES[self.code]} ({self.steps} steps)"
 
 
-def complete(objective: Objective, solver: Solver, start: Float[Array, "functions p"]) -> Completion:
-    """Minimise J from `start`."""
-
-    def go_on(carried: tuple[State, Array]) -> Array:
-        state, count = carried
-        return (state.code == RUNNING) & (count < solver.most_steps)
-
-    def advance(carried: tuple[State, Array]) -> tuple[State, Array]:
-        state, count = carried
-        return solver.advance(objective, state), count + 1
-
-    state, count = jax.lax.while_loop(go_on, advance, (solver.begin(objective, start), jnp.zeros((), int)))
-    code = jnp.where(jnp.isfinite(state.loss), state.code, LOST)
-    return Completion(state.weights, state.loss, count, code)
+def complete(objective: Objective, solver: Solver, start: Floats | Place) -> Completion:
+    """Minimise J from given weights, or near a place that was found with another θ."""
+    weights = objective.near(start) if isinstance(start, Place) else np.asarray(start)
+    state, count = solver.begin(objective, weights), 0
+    while state.code == RUNNING and count < solver.most_steps and np.isfinite(state.place.loss):
+        state, count = solver.advance(objective, state), count + 1
+    place = state.place
+    return Completion(place.weights, place.loss, count, state.code if np.isfinite(place.loss) else LOST, place)
 
 
-def line_search(
-    objective: Objective,
-    state: State,
-    direction: Float[Array, "functions p"],
-    slope: Float[Array, ""],
-) -> tuple[Float[Array, "functions p"], Float[Array, ""], Array]:
+def line_search(objective: Objective, place: Place, direction: Floats, slope: float) -> tuple[Place, bool]:
     """Halve a step until Armijo's condition holds, J falling by 1e-4 of what the slope promises, up to rounding."""
-    slack = 1e-13 * jnp.abs(state.loss)
-
-    def too_long(trial: tuple[Array, Array]) -> Array:
-        length, loss = trial
-        return ~(loss <= state.loss + 1e-4 * length * slope + slack) & (length > 1e-12)
-
-    def halve(trial: tuple[Array, Array]) -> tuple[Array, Array]:
-        length, _ = trial
-        return length / 2, objective.loss(state.weights + length / 2 * direction)
-
-    length, loss = jax.lax.while_loop(too_long, halve, (jnp.ones(()), objective.loss(state.weights + direction)))
-    found = loss <= state.loss + slack
-    return (
-        jnp.where(found, state.weights + length * direction, state.weights),
-        jnp.where(found, loss, state.loss),
-        found,
-    )
+    slack, length = 1e-13 * abs(place.loss), 1.0
+    trial = objective.at(place.weights + direction)
+    while not trial.loss <= place.loss + 1e-4 * length * slope + slack and length > 1e-12:
+        length /= 2
+        trial = objective.at(place.weights + length * direction)
+    found = trial.loss <= place.loss + slack
+    return (trial if found else place), found

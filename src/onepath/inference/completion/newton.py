@@ -1,12 +1,15 @@
 """The paper's Newton method with Armijo's condition."""
 
-import jax.numpy as jnp
-from jaxtyping import Array, Float
+from dataclasses import dataclass
+
+import numpy as np
 
 from onepath.inference.completion.loop import CONVERGED, RUNNING, STUCK, Solver, State, line_search
 from onepath.inference.completion.objective import Objective
+from onepath.numerics.arrays import Floats
 
 
+@dataclass(frozen=True)
 class Newton(Solver):
     """w ← w - |H|⁻¹∇J, drift and diffusion together, until |∇J| < `tolerance` (paper: 1e-8, at most 1000 steps).
 
@@ -17,17 +20,16 @@ class Newton(Solver):
     tolerance: float = 1e-8
     most_steps: int = 1000
 
-    def begin(self, objective: Objective, weights: Float[Array, "functions p"]) -> State:
-        weights = objective.with_best_drift(weights)
-        return State(weights, objective.loss(weights), None, jnp.asarray(RUNNING))
+    def begin(self, objective: Objective, weights: Floats) -> State:
+        return State(objective.at(objective.with_best_drift(weights)), None, RUNNING)
 
     def advance(self, objective: Objective, state: State) -> State:
-        gradient = objective.gradient(state.weights)
-        values, vectors = jnp.linalg.eigh(objective.hessian(state.weights))
-        scaled = (vectors.T @ gradient.ravel()) / jnp.maximum(jnp.abs(values), 1e-12)
+        gradient = objective.gradient_at(state.place)
+        values, vectors = np.linalg.eigh(objective.hessian_at(state.place))
+        scaled = (vectors.T @ gradient.ravel()) / np.maximum(np.abs(values), 1e-12)
         direction = -(vectors @ scaled).reshape(gradient.shape)
-        weights, loss, found = line_search(objective, state, direction, jnp.sum(gradient * direction))
-        best = objective.with_best_drift(weights)
-        code = jnp.where(found, RUNNING, STUCK)
-        done = jnp.linalg.norm(gradient) < self.tolerance
-        return State(best, jnp.minimum(loss, objective.loss(best)), None, jnp.where(done, CONVERGED, code))
+        place, found = line_search(objective, state.place, direction, float(np.sum(gradient * direction)))
+        best = objective.at(objective.with_best_drift(place.weights))
+        code = RUNNING if found else STUCK
+        done = np.linalg.norm(gradient) < self.tolerance
+        return State(best._replace(loss=min(place.loss, best.loss)), None, CONVERGED if done else code)

@@ -1,23 +1,26 @@
 """The MAP loss J(w) = -log-likelihood + ½|w|² of a graph, with its gradient, Fisher matrix and Hessian.
 
 A weight acts on the likelihood only through q = offset + φ w, the unknown functions at a cell and as many of their
-derivatives as the transition law asks for. So derivatives are taken in q, a few numbers a cell, and carried to the
-weights by the features.
+derivatives as the transition law asks for. So derivatives are taken in q, a few numbers a cell, by JAX, and carried to
+the weights by the features, with NumPy: sums over cells are products of matrices.
 """
 
-from collections.abc import Callable, Sequence
-from functools import reduce
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Float
 
 from onepath.data.cells import Cells
 from onepath.graph.graph import Graph, Group
-from onepath.numerics.linalg import log_determinant, small_cholesky, small_forward_solve
+from onepath.inference.completion.features import Features
+from onepath.numerics.arrays import Floats
+from onepath.numerics.compiled import Bound, compiled
+from onepath.numerics.linalg import contract, log_determinant, lower_root, small_cholesky, small_forward_solve, solved
 
 
 def cell_loss(graph: Graph, latent: Float[Array, "functions k"], cell: Cells) -> Float[Array, ""]:
@@ -39,98 +42,238 @@ def cell_rows(graph: Graph, latent: Float[Array, "functions k"], cell: Cells) ->
     half = small_forward_solve(lower, covariance_slope.reshape(*covariance.shape, size))
     of_covariance = small_forward_solve(lower, jnp.swapaxes(half, 0, 1))
     # it is symmetric: what is beside the diagonal counts twice
-    first, second = np.tril_indices(len(covariance))
-    often = np.where(first == second, np.sqrt(0.5), 1.0)[:, None]
-    rows = jnp.concatenate([of_mean, often * of_covariance[first, second]])
-    return jnp.sqrt(cell.weight) * rows.reshape(-1, *latent.shape)
+    pairs = zip(*np.tril_indices(len(covariance)), strict=True)
+    lower_half = jnp.stack([of_covariance[i, j] * (np.sqrt(0.5) if i == j else 1.0) for i, j in pairs])
+    return jnp.sqrt(cell.weight) * jnp.concatenate([of_mean, lower_half]).reshape(-1, *latent.shape)
 
 
-class Objective(eqx.Module):
-    """What is minimised to complete a graph on given cells. Weights are (functions, p)."""
+@compiled
+def _slopes(
+    latent: Float[Array, "c f k"], noise: Float[Array, ""], graph: Graph, cells: Cells
+) -> tuple[Float[Array, " c"], Float[Array, "c f k"], Float[Array, "c r f k"]]:
+    """Losses of cells, their slopes in the latents, and the rows of their expected curvature."""
+    graph = replace(graph, noise=noise)
+    losses, slopes = jax.vmap(jax.value_and_grad(cell_loss, 1), (None, 0, 0))(graph, latent, cells)
+    return losses, slopes, jax.vmap(cell_rows, (None, 0, 0))(graph, latent, cells)
 
-    graph: Graph
-    cells: Cells
-    phi: Float[Array, "c functions k p"]
+
+@compiled
+def _curvatures(
+    latent: Float[Array, "c f k"], noise: Float[Array, ""], graph: Graph, cells: Cells
+) -> tuple[Float[Array, "c q"], Float[Array, "c q q"]]:
+    """Slopes and Hessians of cells' losses in q: the latents and, as its last entry, λ."""
+    shape = latent.shape[1:]
+
+    def loss(q: Array, cell: Cells) -> Array:
+        return cell_loss(replace(graph, noise=q[-1]), q[:-1].reshape(shape), cell)
+
+    q = jnp.concatenate([latent.reshape(len(latent), -1), jnp.full((len(latent), 1), noise)], axis=1)
+    return jax.vmap(jax.grad(loss))(q, cells), jax.vmap(jax.hessian(loss))(q, cells)
+
+
+@compiled
+def _traces(
+    latent: Float[Array, "c f k"],
+    noise: Float[Array, ""],
+    covariance: Float[Array, "c l l"],
+    graph: Graph,
+    cells: Cells,
+) -> Float[Array, "c q"]:
+    """Slopes in q of ½⟨P, C⟩, P a given covariance of a cell's latents and C = RᵀR."""
+    shape = latent.shape[1:]
+
+    def half_trace(q: Array, cell: Cells, covariance: Array) -> Array:
+        rows = cell_rows(replace(graph, noise=q[-1]), q[:-1].reshape(shape), cell)
+        flat = rows.reshape(len(rows), -1)
+        return 0.5 * jnp.sum(flat * contract(flat, covariance))
+
+    q = jnp.concatenate([latent.reshape(len(latent), -1), jnp.full((len(latent), 1), noise)], axis=1)
+    return jax.vmap(jax.grad(half_trace))(q, cells, covariance)
+
+
+class Cellwise:
+    """What cells say about latents (c, functions, k) and λ: the programs of one graph on the same cells.
+
+    They do not depend on features, and so not on how many there are.
+    """
+
+    def __init__(self, graph: Graph, cells: Cells) -> None:
+        self.graph, self.cells, self.groups = graph.bare, cells, graph.groups()
+        self.slopes = Bound(_slopes, self.graph, cells)
+        self.curvatures = Bound(_curvatures, self.graph, cells)
+        self.traces = Bound(_traces, self.graph, cells)
+
+
+class Place(NamedTuple):
+    """Weights, the latents there, J, and the cells' slopes and rows."""
+
+    weights: Floats
+    latent: Floats
+    loss: float
+    slopes: Floats
+    rows: Floats
 
     @property
-    def no_weights(self) -> Float[Array, "functions p"]:
-        """All weights zero: the prior's mean."""
-        return jnp.zeros((self.phi.shape[1], self.phi.shape[3]))
-
-    def latent(self, weights: Float[Array, "functions p"]) -> Float[Array, "c functions k"]:
-        """q: all unknown functions at all cells."""
-        return self.graph.latent(self.phi, weights)
-
-    def _each(self, function: Callable[[Graph, Array, Cells], Array], weights: Float[Array, "functions p"]) -> Array:
-        """A function of a cell's latents, for all cells."""
-        return jax.vmap(function, (None, 0, 0))(self.graph, self.latent(weights), self.cells)
-
-    def misfit(self, weights: Float[Array, "functions p"]) -> Float[Array, ""]:
+    def misfit(self) -> float:
         """-log-likelihood, without its constant."""
-        return jnp.sum(self._each(cell_loss, weights))
+        return self.loss - float(0.5 * np.sum(np.square(self.weights)))
 
-    def loss(self, weights: Float[Array, "functions p"]) -> Float[Array, ""]:
+    @property
+    def scores(self) -> Floats:
+        """-∂ℓ/∂q of each cell in units of its standard deviation, (c, functions): white noise if nothing is left."""
+        squares = np.sum(np.square(self.rows[..., 0]), axis=1)
+        return np.asarray(-self.slopes[..., 0] / np.sqrt(np.maximum(squares, np.finfo(float).tiny)))
+
+
+class Block(NamedTuple):
+    """The Cholesky factor of the curvature of some functions' weights, which are coupled with no others."""
+
+    functions: list[int]
+    weights: np.ndarray  # which, of all weights raveled
+    lower: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """What is minimised to complete a graph on given cells. Weights are (functions, p), and zero where φ is."""
+
+    cellwise: Cellwise
+    features: Features
+
+    @property
+    def graph(self) -> Graph:
+        return self.cellwise.graph
+
+    @property
+    def cells(self) -> Cells:
+        return self.cellwise.cells
+
+    @property
+    def phi(self) -> Floats:
+        """(c, functions, k, p)."""
+        return np.moveaxis(self.features.phi, 0, 1)
+
+    @property
+    def no_weights(self) -> Floats:
+        """All weights zero: the prior's mean."""
+        return np.zeros((len(self.features.phi), self.features.phi.shape[3]))
+
+    def latent(self, weights: Floats) -> Floats:
+        """q: all unknown functions at all cells, (c, functions, k)."""
+        return self.features.latent(np.asarray(weights))
+
+    def at(self, weights: Floats) -> Place:
+        latent = self.latent(weights)
+        losses, slopes, rows = self.cellwise.slopes(latent, self.features.noise)
+        return Place(weights, latent, float(losses.sum() + 0.5 * np.sum(np.square(weights))), slopes, rows)
+
+    def loss(self, weights: Floats) -> float:
         """J."""
-        return self.misfit(weights) + 0.5 * jnp.sum(jnp.square(weights))
+        return self.at(np.asarray(weights)).loss
 
-    def gradient(self, weights: Float[Array, "functions p"]) -> Float[Array, "functions p"]:
-        slopes = self._each(jax.grad(cell_loss, 1), weights)
-        return jnp.einsum("cfk,cfkp->fp", slopes, self.phi) + weights
+    def gradient(self, weights: Floats) -> Floats:
+        return self.gradient_at(self.at(np.asarray(weights)))
 
-    def hessian(self, weights: Float[Array, "functions p"]) -> Float[Array, "w w"]:
+    def gradient_at(self, place: Place) -> Floats:
+        return self.in_weights(place.slopes) + place.weights
+
+    def in_weights(self, slopes: Floats) -> Floats:
+        """Σ φᵀ of slopes (c, functions, k) in the latents: (functions, p)."""
+        return np.stack([slopes[:, f].ravel() @ flat for f, flat in enumerate(self._flat)])
+
+    @cached_property
+    def _flat(self) -> list[Floats]:
+        """φ of each function, (c k, p)."""
+        return [phi.reshape(-1, phi.shape[2]) for phi in self.features.phi]
+
+    def fisher_at(self, place: Place, groups: Sequence[Group] | None = None) -> Iterator[Block]:
+        """Factors of I + Σ φᵀ RᵀR φ, the Hessian's expectation, which is always positive definite."""
+        p, sizes = self.features.phi.shape[3], self.features.sizes
+        for group in self.cellwise.groups if groups is None else groups:
+            acted = self._acted(place, group)
+            curvature = acted.T @ acted
+            curvature.flat[:: len(curvature) + 1] += 1.0
+            which = np.concatenate([f * p + np.arange(sizes[f]) for f in group.functions])
+            yield Block(group.functions, which, lower_root(curvature))
+
+    def _acted(self, place: Place, group: Group) -> Floats:
+        """R φ of a group of functions: (c r, w)."""
+        parts = []
+        for f in group.functions:
+            own, features = place.rows[:, group.rows, f], self.features.phi[f, :, :, : self.features.sizes[f]]
+            acted = own * features if own.shape[1:] == (1, 1) else np.matmul(own, features)
+            parts.append(acted.reshape(-1, features.shape[2]))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+    def near(self, place: Place) -> Floats:
+        """Weights that are best if J is as curved, in the latents, as at a place that was found with another θ.
+
+        That is (I + φᵀCφ)⁻¹ φᵀ(C q̂ - ∇ℓ): functions change little with θ, where weights may change much.
+        """
+        values = place.latent - self.features.offset[:, None] * np.eye(1, place.latent.shape[2])
+        right, weights = -self.in_weights(place.slopes).ravel(), self.no_weights
+        for group, (_, which, lower) in zip(self.cellwise.groups, self.fisher_at(place), strict=True):
+            seen = sum(np.einsum("crk,ck->cr", place.rows[:, group.rows, f], values[:, f]) for f in group.functions)
+            target = right[which] + np.ravel(seen) @ self._acted(place, group)
+            weights.ravel()[which] = solved(lower, target)
+        return weights
+
+    def fisher(self, weights: Floats) -> Floats:
+        """The Fisher matrix of J in all weights, (w, w)."""
+        whole = np.eye(self.no_weights.size)
+        for _, places, lower in self.fisher_at(self.at(np.asarray(weights))):
+            whole[np.ix_(places, places)] = lower @ lower.T
+        return whole
+
+    def hessian_of(self, in_q: Floats) -> Floats:
+        """I + Σ φᵀ H φ from the cells' Hessians (c, q, q) in latents and λ: (w, w)."""
+        functions, c, k, p = self.features.phi.shape
+        curvature = in_q[:, :-1, :-1].reshape(c, functions, k, functions, k)
+        whole = np.eye(functions * p)
+        for f, g in zip(*np.triu_indices(functions), strict=True):
+            block, features = curvature[:, f, :, g], self.features.phi[g]
+            if not np.any(block):
+                continue
+            acted = block * features if block.shape[1] == 1 else np.matmul(block, features)
+            product = self._flat[f].T @ acted.reshape(-1, p)
+            whole[f * p : (f + 1) * p, g * p : (g + 1) * p] += product
+            if f != g:
+                whole[g * p : (g + 1) * p, f * p : (f + 1) * p] = product.T
+        return whole
+
+    def hessian_at(self, place: Place) -> Floats:
+        return self.hessian_of(self.cellwise.curvatures(place.latent, self.features.noise)[1])
+
+    def hessian(self, weights: Floats) -> Floats:
         """The Hessian of J, I + Σ φᵀ H φ."""
-        return in_weights(self._each(jax.hessian(cell_loss, 1), weights), self.phi)
+        return self.hessian_at(self.at(np.asarray(weights)))
 
-    def fisher(self, weights: Float[Array, "functions p"]) -> Float[Array, "w w"]:
-        """The Fisher matrix of J, the Hessian's expectation, which is always positive definite."""
-        return rows_in_weights(self._each(cell_rows, weights), self.phi, self.graph.groups())
+    def along(self, weights: Floats) -> Floats:
+        """φ w, the latents without their offsets, (c, functions, k)."""
+        return self.latent(weights) - self.features.offset[:, None] * np.eye(1, self.features.phi.shape[2])
 
-    def scores(self, weights: Float[Array, "functions p"]) -> Float[Array, "c functions"]:
-        """-∂ℓ/∂q of each cell in units of its standard deviation: white noise where nothing is left over."""
-        slopes, rows = self._each(jax.grad(cell_loss, 1), weights)[..., 0], self._each(cell_rows, weights)[..., 0]
-        return -slopes / jnp.sqrt(jnp.maximum(jnp.sum(jnp.square(rows), axis=1), jnp.finfo(rows.dtype).tiny))
+    def in_theta(self, in_q: Floats, weights: Floats, in_phi: Floats | float = 0.0) -> Floats:
+        """θ's slope from slopes (c, q) in latents and λ at fixed weights, and `in_phi` more in the features."""
+        latents = self.by_function(in_q)
+        whole = latents[..., None] * np.asarray(weights)[:, None, None] + in_phi
+        return self.features.pulled(whole, latents[:, :, 0].sum(axis=1), float(in_q[:, -1].sum()))
 
-    def with_best_drift(self, weights: Float[Array, "functions p"]) -> Float[Array, "functions p"]:
+    def by_function(self, q: Floats) -> Floats:
+        """What of (c, q) belongs to latents, as (functions, c, k)."""
+        functions, c, k, _ = self.features.phi.shape
+        return np.moveaxis(q[:, :-1].reshape(c, functions, k), 0, 1)
+
+    def with_best_drift(self, weights: Floats) -> Floats:
         """f*(σ), the best drift for these diffusion weights (paper, eq. 6): one step, Euler's J is quadratic in f."""
-        d = self.graph.drifts
-        drifts = [Group([f for f in functions if f < d], rows) for functions, rows in self.graph.groups()]
-        drifts = [group for group in drifts if group.functions]
-        curvature = rows_in_weights(self._each(cell_rows, weights), self.phi, drifts)
-        step = jnp.linalg.solve(curvature, self.gradient(weights)[:d].ravel())
-        return weights.at[:d].add(-step.reshape(d, -1))
-
-
-def in_weights(curvature: Float[Array, "c f k f k"], phi: Float[Array, "c f k p"]) -> Float[Array, "w w"]:
-    """I + Σ φᵀ C φ, block by block."""
-    _, functions, _, p = phi.shape
-    blocks = {
-        (f, g): jnp.einsum("ckp,ckq->pq", phi[:, f], _acted(curvature[:, f, :, g], phi[:, g]))
-        for f in range(functions)
-        for g in range(f, functions)
-    }
-    rows = [[blocks[f, g] if f <= g else blocks[g, f].T for g in range(functions)] for f in range(functions)]
-    return jnp.block(rows) + jnp.eye(functions * p)
-
-
-def rows_in_weights(
-    rows: Float[Array, "c r f k"], phi: Float[Array, "c f k p"], groups: Sequence[Group]
-) -> Float[Array, "w w"]:
-    """I + Σ φᵀ RᵀR φ, for the weights of these groups of functions."""
-    blocks = []
-    for functions, touching in groups:
-        own, features = rows[:, np.array(touching)][:, :, np.array(functions)], phi[:, np.array(functions)]
-        parts = [own[..., i, None] * features[:, None, :, i] for i in range(rows.shape[3])]
-        acted = reduce(jnp.add, parts).reshape(rows.shape[0] * len(touching), -1)
-        blocks.append(acted.T @ acted)
-    curvature = block_diag(*blocks)
-    return curvature + jnp.eye(len(curvature))
-
-
-def _acted(curvature: Float[Array, "c k l"], phi: Float[Array, "c l p"]) -> Float[Array, "c k p"]:
-    """C φ, as a sum: a product of many tiny matrices is slow."""
-    return reduce(jnp.add, [curvature[:, :, i, None] * phi[:, None, i] for i in range(phi.shape[1])])
+        weights, d = np.array(weights), self.graph.drifts
+        drifts = [Group([f for f in functions if f < d], rows) for functions, rows in self.cellwise.groups]
+        place = self.at(weights)
+        gradient = self.gradient_at(place).ravel()
+        for _, places, lower in self.fisher_at(place, [group for group in drifts if group.functions]):
+            weights.ravel()[places] -= solved(lower, gradient[places])
+        return weights
 
 
 def objective_of(graph: Graph, cells: Cells) -> Objective:
-    cells = Cells(*map(jnp.asarray, cells))
-    return Objective(graph, cells, graph.features(cells.x, graph.order))
+    """The objective of a graph with its own parameters."""
+    return Objective(Cellwise(graph, cells), Features.of(graph, cells.x))

@@ -1,57 +1,46 @@
-"""A criterion of kernels as a differentiable function of their parameters θ.
+"""Criteria of kernels as functions of their parameters θ, each with its slope.
 
 A criterion judges the completed weights ŵ(θ). Their derivative in θ is that of one Newton step ŵ - H⁻¹∇J(ŵ, θ) with ŵ
 and H held fixed: the implicit function theorem. Their value is ŵ itself, also where a solver has stopped early.
 """
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float
-
 from onepath.data.cells import Cells
-from onepath.gp.parameters import Mask, unpack
+from onepath.gp.parameters import Mask
 from onepath.graph.graph import Graph
-from onepath.inference.completion import Completion, Objective, Solver, complete, objective_of
-from onepath.numerics.compiled import compiled
+from onepath.inference.completion import Completion, Objective, Place, Solver, complete
+from onepath.inference.completion.features import FeatureSource
+from onepath.inference.completion.objective import Cellwise
+from onepath.numerics.arrays import Floats
 
-Weights = Float[Array, "functions p"]
+Start = Floats | Place
+"""Weights, or where another θ has led."""
 
 
 class Judgement(NamedTuple):
     """A criterion's value and slope in θ, and the completion that was judged."""
 
-    value: Float[Array, ""]
-    slope: Float[Array, " k"]
+    value: float
+    slope: Floats
     completion: Completion
 
 
-@compiled
-def graph_at(graph: Graph, mask: Mask, theta: Float[Array, " k"]) -> Graph:
-    """The same graph with other parameters."""
-    return graph.with_parameters(unpack(graph.parameters, mask, theta))
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A graph on the same cells for any θ."""
 
+    cellwise: Cellwise
+    source: FeatureSource
 
-def judge(
-    criterion: Callable[[Objective, Weights], Float[Array, ""]],
-    theta: Float[Array, " k"],
-    graph: Graph,
-    mask: Mask,
-    cells: Cells,
-    solver: Solver,
-    start: Weights,
-) -> Judgement:
-    """Complete the graph on these cells with these parameters, and judge the outcome."""
-    objective = objective_of(graph_at(graph, mask, theta), cells)
-    completion = complete(objective, solver, start)
-    weights = completion.weights
-    hessian = objective.hessian(weights)
+    @classmethod
+    def of(cls, graph: Graph, mask: Mask, cells: Cells) -> "Stage":
+        return cls(Cellwise(graph, cells), FeatureSource(graph, mask, cells.x))
 
-    def value(theta: Array) -> Array:
-        objective = objective_of(graph_at(graph, mask, theta), cells)
-        newton = jnp.linalg.solve(hessian, objective.gradient(weights).ravel()).reshape(weights.shape)
-        return criterion(objective, weights - (newton - jax.lax.stop_gradient(newton)))
+    def objective(self, theta: Floats) -> Objective:
+        return Objective(self.cellwise, self.source.at(theta))
 
-    return Judgement(*jax.value_and_grad(value)(theta), completion)
+    def completed(self, theta: Floats, solver: Solver, start: Start) -> tuple[Objective, Completion]:
+        objective = self.objective(theta)
+        return objective, complete(objective, solver, start)

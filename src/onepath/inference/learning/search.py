@@ -8,10 +8,10 @@ import numpy as np
 from onepath.data.cells import Cells, cells_of, coarser
 from onepath.data.transitions import Transitions, Units
 from onepath.gp.parameters import Mask, learnable, pack, parameters_of
-from onepath.graph.graph import Graph
+from onepath.graph.graph import Graph, graph_at
 from onepath.inference.completion import Solver, initial_weights, objective_of
 from onepath.inference.learning.constant import constant_noise, may_be_constant
-from onepath.inference.learning.criterion import Judgement, Weights, graph_at
+from onepath.inference.learning.criterion import Judgement, Stage, Start
 from onepath.inference.learning.crossval import judge_split
 from onepath.inference.learning.evidence import judge_evidence
 from onepath.inference.learning.learned import LearnedTheta
@@ -19,8 +19,6 @@ from onepath.inference.learning.optimisers import Criterion, Optimum, descend, e
 from onepath.inference.learning.prior import ParameterPrior
 from onepath.inference.learning.robust import RandomisedLoss, robust_learning
 from onepath.numerics.arrays import Floats, Integers
-from onepath.numerics.compiled import compiled
-from onepath.numerics.linalg import constant
 
 LEARNERS = ("evidence", "crossval", "bayesopt")
 
@@ -93,14 +91,14 @@ def search_by_evidence(problem: Problem, options: SearchOptions, starts: Floats 
     fineness, dimension = USUAL if starts is None else FINER, min(graph.dimension, 3)
     if starts is None:
         starts = np.asarray(pack(graph.parameters, mask))[None]
-    cells = on_device(coarser(Cells(*map(np.asarray, cells)), fineness.cells[dimension]))
+    cells = coarser(cells, fineness.cells[dimension])
     points = fineness.points[dimension]
-    current = graph_at(graph, mask, constant(starts[0])).with_bases(cells, TOLERANCE, points)
+    current = graph_at(graph, mask, starts[0]).with_bases(cells, TOLERANCE, points)
     for _ in range(ROUNDS):
         evidence = _evidence(problem._replace(graph=current, cells=cells), options)
         start = starts[0] if len(starts) == 1 else min(starts, key=lambda each: evidence(each)[0])
         optimum = descend(evidence, start, prior.bounds, MOST_EVALUATIONS)
-        better = graph_at(current, mask, constant(optimum.theta)).with_bases(cells, TOLERANCE, points)
+        better = graph_at(current, mask, optimum.theta).with_bases(cells, TOLERANCE, points)
         if better.rank <= current.rank:
             break
         current, starts = better, optimum.theta[None]
@@ -109,7 +107,7 @@ def search_by_evidence(problem: Problem, options: SearchOptions, starts: Floats 
     same_noise = None
     if optimum.curvature is not None and may_be_constant(graph, mask):
         same_noise = constant_noise(parameters_of(graph.parameters, mask), evidence, prior, optimum)
-    return LearnedTheta(graph_at(current, mask, constant(optimum.theta)), prior, optimum, constant=same_noise)
+    return LearnedTheta(graph_at(current, mask, optimum.theta), prior, optimum, constant=same_noise)
 
 
 def search_by_crossval(
@@ -123,11 +121,11 @@ def search_by_crossval(
     graph, mask, prior, cells, _ = problem
     papers_way, dimension = options.method == "bayesopt", min(graph.dimension, 3)
     most, points = USUAL.cells[dimension], USUAL.points[dimension]
-    coarse = on_device(coarser(Cells(*map(np.asarray, cells)), most))
+    coarse = coarser(cells, most)
     current = graph.with_bases(coarse, TOLERANCE, points)
     for _ in range(ROUNDS):
         optimum = _least_validation_loss(problem._replace(graph=current), transitions, units, most, options)
-        learned = graph_at(current, mask, constant(optimum.theta))
+        learned = graph_at(current, mask, optimum.theta)
         better = learned.with_bases(coarse, TOLERANCE, points)
         if better.rank <= current.rank or papers_way:
             break
@@ -141,15 +139,15 @@ def _least_validation_loss(
     """By the Robust Learning Algorithm on halves of the transitions, each merged into so many cells."""
     graph, mask, prior, _, solver = problem
     start, rng = np.asarray(pack(graph.parameters, mask)), np.random.default_rng(options.random_state)
-    judged = WarmStart(_initial(graph, on_device(cells_of(transitions, units, most))), options.watch)
+    judged = WarmStart(initial_weights(objective_of(graph, cells_of(transitions, units, most))), options.watch)
     papers_way = options.method == "bayesopt"
 
-    def half(indices: Integers) -> Cells:
-        return on_device(cells_of(transitions.rows(indices), units, most))
+    def half(indices: Integers) -> Stage:
+        return Stage.of(graph, mask, cells_of(transitions.rows(indices), units, most))
 
     def validation_loss(theta: Floats, training: Integers, validation: Integers) -> tuple[float, Floats]:
         first, second = half(training), half(validation)
-        return judged(lambda start: judge_split(constant(theta), graph, mask, first, second, solver, start))
+        return judged(lambda start: judge_split(theta, first, second, solver, start))
 
     def active_learner(loss: RandomisedLoss) -> Optimum:
         if papers_way:
@@ -167,24 +165,20 @@ def _least_validation_loss(
     )
 
 
-def on_device(cells: Cells) -> Cells:
-    """Cells as JAX's arrays."""
-    return Cells(*map(constant, cells))
-
-
 class WarmStart:
     """Judgements of θ, each completion started from the last one that succeeded; a failed one is tried again cold."""
 
-    def __init__(self, start: Weights, watch: Callable[[int, float], None]) -> None:
-        self.cold = self.warm = start
+    def __init__(self, start: Floats, watch: Callable[[int, float], None]) -> None:
+        self.cold: Start = start
+        self.warm: Start = start
         self.count, self.watch = 0, watch
 
-    def __call__(self, judge: Callable[[Weights], Judgement]) -> tuple[float, Floats]:
+    def __call__(self, judge: Callable[[Start], Judgement]) -> tuple[float, Floats]:
         judgement = judge(self.warm)
         if not np.isfinite(judgement.value):
             judgement = judge(self.cold)
         if np.isfinite(judgement.value):
-            self.warm = judgement.completion.weights
+            self.warm = judgement.completion.place
         self.count += 1
         self.watch(self.count, float(judgement.value))
         return float(judgement.value), np.asarray(judgement.slope)
@@ -193,10 +187,11 @@ class WarmStart:
 def _evidence(problem: Problem, options: SearchOptions) -> Criterion:
     """The negative log posterior probability of θ."""
     graph, mask, prior, cells, solver = problem
-    judged = WarmStart(_initial(graph, cells), options.watch)
+    stage = Stage.of(graph, mask, cells)
+    judged = WarmStart(initial_weights(stage.objective(stage.source.theta)), options.watch)
 
     def evidence(theta: Floats) -> tuple[float, Floats]:
-        return judged(lambda start: judge_evidence(constant(theta), graph, mask, cells, solver, start))
+        return judged(lambda start: judge_evidence(theta, stage, solver, start))
 
     return _penalised(evidence, prior)
 
@@ -210,8 +205,3 @@ def _penalised(criterion: Criterion, prior: ParameterPrior) -> Criterion:
         return value + penalty, slope + penalty_slope
 
     return both
-
-
-@compiled
-def _initial(graph: Graph, cells: Cells) -> Weights:
-    return initial_weights(objective_of(graph, cells))

@@ -9,11 +9,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from onepath.data.transitions import Units
-from onepath.graph.graph import Graph
+from onepath.gp.parameters import Mask
+from onepath.graph.graph import Graph, graph_at
 from onepath.inference.posterior.evaluate import in_chunks
 from onepath.inference.posterior.posterior import Member, Posterior
 from onepath.numerics.arrays import Floats
-from onepath.numerics.compiled import compiled
+from onepath.numerics.compiled import Bound, compiled
 
 Increments = Callable[[Array, Array], tuple[Array, Array]]
 """Points (n, d) and durations (n,) to means (n, d) and covariances (n, d, d) of increments, standardised."""
@@ -67,8 +68,24 @@ def _gaussians(
 
 
 @compiled
-def _mean_increments(posterior: Posterior, u: Array, dt: Array) -> tuple[Array, Array]:
-    return mean_law(posterior, noise_grows=False)(u, dt)
+def _as_fitted(
+    u: Array, dt: Array, thetas: Array, representers: Array, mass: Array, graph: Graph, mask: Mask
+) -> tuple[Array, Array]:
+    """Gaussians at the posterior mean of the unknown functions, before the link."""
+
+    def one_member(member: tuple[Array, Array]) -> Float[Array, "n f k"]:
+        theta, alpha = member
+        return graph_at(graph, mask, theta).represented(u, alpha, graph.order)
+
+    latent = jnp.tensordot(mass, jax.lax.map(one_member, (thetas, representers)), axes=1)
+    return _gaussians(graph, latent, u, dt, noise_grows=False)
+
+
+def _mean_increments(posterior: Posterior, u: Floats, dt: Floats) -> tuple[Floats, Floats]:
+    members = np.asarray(posterior.members.theta), posterior.representers(), np.asarray(posterior.mass)
+    program = Bound(_as_fitted, *members, posterior.graph, posterior.mask)
+    mean, covariance = in_chunks(program, u, dt)
+    return mean, covariance
 
 
 def increments(posterior: Posterior, units: Units, x: Floats, dt: Floats | float) -> tuple[Floats, Floats]:
@@ -77,11 +94,11 @@ def increments(posterior: Posterior, units: Units, x: Floats, dt: Floats | float
     if u.shape[1] == 1 and len(u) > MANY and np.ptp(steps) <= 1e-9 * steps[0]:
         mean, covariance = _looked_up(posterior, u[:, 0], steps[0])
     else:
-        mean, covariance = in_chunks(_mean_increments, posterior, u, steps)
+        mean, covariance = _mean_increments(posterior, u, steps)
     return mean * units.scale, covariance * units.scale[:, None] * units.scale
 
 
 def _looked_up(posterior: Posterior, u: Floats, dt: float) -> tuple[Floats, Floats]:
     nodes = np.linspace(u.min(), u.max(), NODES)
-    mean, covariance = in_chunks(_mean_increments, posterior, nodes[:, None], np.full(NODES, dt))
+    mean, covariance = _mean_increments(posterior, nodes[:, None], np.full(NODES, dt))
     return np.interp(u, nodes, mean[:, 0])[:, None], np.interp(u, nodes, covariance[:, 0, 0])[:, None, None]

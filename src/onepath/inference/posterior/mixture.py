@@ -3,12 +3,11 @@
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from scipy.special import expit
 
-from onepath.data.cells import Cells
+from onepath.data.cells import Cells, coarser
 from onepath.gp.parameters import Mask, pack
 from onepath.graph.graph import Graph
 from onepath.inference.completion import (
@@ -16,18 +15,19 @@ from onepath.inference.completion import (
     Solver,
     complete,
     initial_weights,
-    objective_of,
     smoothed_diffusion,
 )
-from onepath.inference.learning.criterion import Weights, graph_at
+from onepath.inference.learning.criterion import Stage
 from onepath.inference.learning.learned import LearnedTheta
 from onepath.inference.posterior.posterior import Member, Posterior, member_of
 from onepath.numerics.arrays import Flags, Floats
-from onepath.numerics.compiled import compiled
-from onepath.numerics.linalg import constant, log_determinant
+from onepath.numerics.linalg import constant
 
 MOST_POINTS = {1: 256, 2: 64, 3: 32}
 """Points for the features of one term, at most, by dimension; above three dimensions as in three, here and below."""
+
+CANDIDATES = 256
+"""Cells among which points for the features are chosen."""
 
 MEMBERS = {1: 18, 2: 8, 3: 4}
 """Parameters that the posterior averages over, at most; in one dimension, twice as many as the default has."""
@@ -38,7 +38,7 @@ class CompletionOptions(NamedTuple):
 
     solver: Solver
     tolerance: float
-    smoothing: Float[Array, " entries"] | None = None
+    smoothing: Floats | None = None
 
 
 class Completed(NamedTuple):
@@ -48,19 +48,34 @@ class Completed(NamedTuple):
     completion: Completion
     evidence: float
 
+    @property
+    def scores(self) -> Floats:
+        """What each cell would have each function be, (c, functions), at the best parameters."""
+        return self.completion.place.scores
 
-def complete_at(
-    graph: Graph, mask: Mask, cells: Cells, options: CompletionOptions, learned: LearnedTheta | None
-) -> Completed:
-    """The graph completed at what was learned, or at its own parameters; features serve the other optimum too."""
+
+def with_features(graph: Graph, cells: Cells, options: CompletionOptions, learned: LearnedTheta | None) -> Graph:
+    """The graph at what was learned, with points for its features, which serve the other optimum too."""
     optima = [graph] if learned is None else [each.graph for each in (learned, learned.other) if each is not None]
     most = MOST_POINTS[min(graph.dimension, 3)]
-    graphs = [graph.with_parameters(each.parameters).with_bases(cells, options.tolerance, most) for each in optima]
-    graph = max(graphs, key=lambda each: each.rank).with_parameters(optima[0].parameters)
+    places = cells if options.tolerance == 0.0 else coarser(cells, CANDIDATES)
+    graphs = [graph.with_parameters(each.parameters).with_bases(places, options.tolerance, most) for each in optima]
+    return max(graphs, key=lambda each: each.rank).with_parameters(optima[0].parameters)
+
+
+def complete_at(
+    graph: Graph,
+    mask: Mask,
+    cells: Cells,
+    options: CompletionOptions,
+    learned: LearnedTheta | None,
+    start: Floats | None = None,
+) -> Completed:
+    """The graph completed at its own parameters and, where it is known what was learned, at all that stand for that."""
     thetas, densities = _thetas(graph, mask, learned)
-    completions, members, values = _complete(thetas, graph, mask, cells, options.solver, options.smoothing)
-    best = jax.tree.map(lambda leaf: np.asarray(leaf)[0], completions)
-    at_best, *others = np.asarray(values)
+    best, each, values = _complete(thetas, graph, mask, cells, options, start)
+    members = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
+    at_best, *others = values
     if not (np.isfinite(best.loss) and np.isfinite(at_best)):
         raise RuntimeError(
             "Completing the graph failed: no finite loss was found with these data, kernels and link. Look at the data "
@@ -69,10 +84,10 @@ def complete_at(
         )
     mass, band_mass = constant([1.0]), None
     if learned is None or not np.any(np.isfinite(others[: len(densities)])):
-        members = jax.tree.map(lambda leaf: np.asarray(leaf)[:1], members)
+        members = jax.tree.map(lambda leaf: leaf[:1], members)
     else:
-        mass, band_mass = masses(learned, np.asarray(thetas)[1:], np.asarray(others), densities)
-        members = jax.tree.map(lambda leaf: _sound(np.asarray(leaf), np.isfinite(others)), members)
+        mass, band_mass = masses(learned, thetas[1:], np.asarray(others), densities)
+        members = jax.tree.map(lambda leaf: _sound(leaf, np.isfinite(others)), members)
     return Completed(Posterior(graph, members, mass, mask, band_mass), best, -float(at_best))
 
 
@@ -81,17 +96,17 @@ def _sound(leaf: np.ndarray, sound: Flags) -> np.ndarray:
     return np.where(sound.reshape(-1, *[1] * (leaf.ndim - 1)), leaf[1:], leaf[:1])
 
 
-def _thetas(graph: Graph, mask: Mask, learned: LearnedTheta | None) -> tuple[Float[Array, "s k"], Floats]:
+def _thetas(graph: Graph, mask: Mask, learned: LearnedTheta | None) -> tuple[Floats, Floats]:
     """The graph's own θ first, then what the posterior averages over, where that is known.
 
     With -ln of the density at each of the latter; θ for constant noise comes last.
     """
     best = np.asarray(pack(graph.parameters, mask))[None]
     if learned is None or learned.optimum.curvature is None:
-        return constant(best), np.zeros(0)
+        return best, np.zeros(0)
     around, densities = learned.around(MEMBERS[min(graph.dimension, 3)])
     same_noise = np.zeros_like(best[:0]) if learned.constant is None else learned.constant.theta[None]
-    return constant(np.concatenate([best, around, same_noise])), densities
+    return np.concatenate([best, around, same_noise]), densities
 
 
 def masses(
@@ -123,31 +138,26 @@ def importance(values: Floats, densities: Floats) -> tuple[Floats, float]:
     return weights / weights.sum(), logarithms.max() + np.log(mean)
 
 
-@compiled
 def _complete(
-    thetas: Float[Array, "s k"],
-    graph: Graph,
-    mask: Mask,
-    cells: Cells,
-    solver: Solver,
-    smoothing: Float[Array, " entries"] | None,
-) -> tuple[Completion, Member, Float[Array, " s"]]:
-    """The completed graph and its negative log evidence for each of several θ, one after another.
+    thetas: Floats, graph: Graph, mask: Mask, cells: Cells, options: CompletionOptions, start: Floats | None
+) -> tuple[Completion, list[Member], Floats]:
+    """The graph completed for each of several θ: the first completion, all members, and negative log evidences.
 
-    The first starts from the initial condition, the others from the first one's solution.
+    The first starts from the initial condition or from another law's solution, the others near the first one's.
     """
-    first = objective_of(graph_at(graph, mask, thetas[0]), cells)
-    start = initial_weights(first, smoothing)
-
-    def one(solved: tuple[Weights, Array], theta: Array) -> tuple[tuple[Weights, Array], tuple]:
-        weights, is_first = solved
-        objective = objective_of(graph_at(graph, mask, theta), cells)
-        completion = complete(objective, solver.for_graph(graph).loosened(~is_first), weights)
-        member = member_of(objective, completion.weights, theta)
-        value = completion.loss + 0.5 * log_determinant(member.lower)
-        if smoothing is not None:
-            member = member_of(objective, smoothed_diffusion(objective, completion.weights, smoothing), theta)
-        carried = jnp.where(is_first, completion.weights, weights)
-        return (carried, jnp.asarray(False)), (completion, member, value)
-
-    return jax.lax.scan(one, (start, jnp.asarray(True)), thetas)[1]
+    stage, usual = Stage.of(graph, mask, cells), options.solver.for_graph(graph)
+    first, members, values = None, [], []
+    for theta in thetas:
+        objective = stage.objective(theta)
+        if first is None:
+            begin = initial_weights(objective, options.smoothing) if start is None else start
+            found = first = complete(objective, usual.patient(), begin)
+        else:
+            found = complete(objective, usual.loosened(), first.place)
+        members.append(member := member_of(objective, found.place, theta))
+        values.append(found.loss + float(np.sum(np.log(np.diagonal(member.lower)))))
+        if options.smoothing is not None:
+            smooth = smoothed_diffusion(objective, found.weights, options.smoothing)
+            members[-1] = member_of(objective, objective.at(smooth), theta)
+    assert first is not None
+    return first, members, np.asarray(values)

@@ -1,27 +1,40 @@
 """What is known after completion: weights ~ N(ŵ, Fisher⁻¹) for each of several θ, and the prior elsewhere."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float
 
-from onepath.gp.parameters import Mask, unpack
-from onepath.graph.graph import Graph
-from onepath.inference.completion import Objective
-from onepath.numerics.linalg import backward_solve, cholesky, forward_solve, one_by_one, small_cholesky, square_root
+from onepath.gp.parameters import Mask
+from onepath.graph.graph import Graph, graph_at
+from onepath.inference.completion import Objective, Place
+from onepath.inference.completion.features import Features, FeatureSource, padded_rows, padded_to
+from onepath.numerics.arrays import Floats, Integers
+from onepath.numerics.compiled import Bound, compiled
+from onepath.numerics.linalg import constant, lower_roots, lower_solved, square_root, upper_solved
 
 
 class Member(eqx.Module):
     """Laplace's approximation for one θ. `lower` is the Cholesky factor of the Fisher matrix."""
 
-    theta: Float[Array, " k"]
-    weights: Float[Array, "functions p"]
-    lower: Float[Array, "w w"]
+    theta: Float[Array | np.ndarray, "*s k"]
+    weights: Float[Array | np.ndarray, "*s functions p"]
+    lower: Float[Array | np.ndarray, "*s w w"]
 
 
-def member_of(objective: Objective, weights: Float[Array, "functions p"], theta: Float[Array, " k"]) -> Member:
-    return Member(theta, weights, cholesky(objective.fisher(weights)))
+def member_of(objective: Objective, place: Place, theta: Floats) -> Member:
+    """With zero weights, and the prior's, for features that are padding."""
+    layout = objective.features.source.layout
+    weights = layout.padded(place.weights)
+    lower = np.eye(weights.size)
+    for functions, _, factor in objective.fisher_at(place):
+        which = layout.within(functions)
+        lower[np.ix_(which, which)] = factor
+    return Member(theta, weights, lower)
 
 
 class Posterior(eqx.Module):
@@ -34,9 +47,9 @@ class Posterior(eqx.Module):
 
     graph: Graph
     members: Member
-    mass: Float[Array, " members"]
+    mass: Float[Array | np.ndarray, " members"]
     mask: Mask = eqx.field(static=True)
-    band_mass: Float[Array, " members"] | None = None
+    band_mass: Float[Array | np.ndarray, " members"] | None = None
 
     @property
     def for_bands(self) -> Float[np.ndarray, " members"]:
@@ -50,91 +63,126 @@ class Posterior(eqx.Module):
 
     def graph_of(self, member: Member) -> Graph:
         """The graph with the parameters of one member."""
-        if member.theta.size == 0:
-            return self.graph
-        return self.graph.with_parameters(unpack(self.graph.parameters, self.mask, member.theta))
+        return self.graph if member.theta.size == 0 else graph_at(self.graph, self.mask, member.theta)
 
-    def member_moments(
-        self, u: Float[Array, "n d"], order: int = 0
-    ) -> tuple[Float[Array, "s n f k"], Float[Array, "s n f f"]]:
-        """Mean of all unknown functions and their derivatives, before the link, and covariance, for each member."""
-        return jax.lax.map(lambda member: _moments(self.graph_of(member), member, u, order), self.members)
+    @property
+    def most_probable(self) -> "Posterior":
+        """Its most probable member alone."""
+        s = int(np.argmax(np.asarray(self.mass)))
+        alone = jax.tree.map(lambda leaf: np.asarray(leaf)[s : s + 1], self.members)
+        return replace(self, members=alone, mass=constant([1.0]), band_mass=None)
 
-    def moments(self, u: Float[Array, "n d"], order: int = 0) -> tuple[Float[Array, "n f k"], Float[Array, "n f f"]]:
-        """The same for all members together."""
+    def sources(self, u: Floats, order: int = 0) -> Iterator[tuple[Member, Features]]:
+        """Each member, with its features at points (n, d)."""
+        source = FeatureSource(self.graph, self.mask, u, order)
+        for s in range(len(self.mass)):
+            member = jax.tree.map(lambda leaf, s=s: np.asarray(leaf)[s], self.members)
+            yield member, source.at(member.theta)
+
+    def member_moments(self, u: Floats, order: int = 0) -> tuple[Floats, Floats]:
+        """Mean (s, n, f, k) of all unknown functions and their derivatives, and covariance (s, n, f, f), by member."""
+        groups, functions = [group.functions for group in self.graph.groups()], self.graph.functions
+        moments = [_moments(groups, functions, *pair) for pair in self.sources(u, order)]
+        means, covariances = (np.stack(part) for part in zip(*moments, strict=True))
+        return means, covariances
+
+    def moments(self, u: Floats, order: int = 0) -> tuple[Floats, Floats]:
+        """The same for all members together: (n, f, k) and (n, f, f)."""
         means, covariances = self.member_moments(u, order)
-        mean = jnp.einsum("s,snfk->nfk", self.mass, means)
+        mass = np.asarray(self.mass)
+        mean = np.tensordot(mass, means, axes=1)
         apart = (means - mean)[..., 0]
-        return mean, jnp.einsum("s,snfg->nfg", self.mass, covariances) + jnp.einsum(
-            "s,snf,sng->nfg", self.mass, apart, apart
-        )
+        return mean, np.tensordot(mass, covariances, axes=1) + np.einsum("s,snf,sng->nfg", mass, apart, apart)
 
-    def draws(
-        self,
-        u: Float[Array, "n d"],
-        chosen: Int[Array, " draws"],
-        normals: Float[Array, "draws w"],
-        untouched_normals: Float[Array, "draws f n"],
-        usable: Bool[Array, " n"],
-    ) -> Float[Array, "draws n f"]:
-        """The unknown functions at all points jointly, a draw for each chosen member, from standard normal numbers.
+    def representers(self) -> Floats:
+        """α with φ(x)·w = k(x, Z)·α, for each member, (s, functions, width): means need no factors."""
+        found = np.zeros(np.shape(self.members.weights))
+        for s, (member, features) in enumerate(self.sources(np.zeros((1, self.graph.dimension)))):
+            for f, (own, ranks) in enumerate(zip(features.layout.columns, features.ranks, strict=True)):
+                ends = np.cumsum([0, *ranks])
+                for lower, begin, end in zip(features.factors[f], ends, ends[1:], strict=False):
+                    weights = features.source.amplitudes[f] * np.asarray(member.weights)[f, own[begin:end]]
+                    found[s, f, own[begin:end]] = upper_solved(lower, weights)
+        return found
 
-        Points that are not usable are padding: they change nothing at the others, because the root is symmetric.
+    def draws(self, u: Floats, chosen: Integers, normals: Floats, untouched_normals: Floats) -> Floats:
+        """The unknown functions at all points (n, d) jointly, a draw for each chosen member: (draws, n, f).
+
+        From standard normal numbers (draws, w) for the weights and (draws, f, n) for what data leave untouched.
         """
-        both = usable[:, None] & usable
+        n, functions = len(u), self.graph.functions
+        drawn = np.empty((len(chosen), n, functions))
+        covariances = Bound(_prior_covariances, self.graph, self.mask, padded_rows(u, padded_to(n)))
+        for s, (member, features) in enumerate(self.sources(u)):
+            here = np.flatnonzero(chosen == s)
+            if len(here) == 0:
+                continue
+            phi, prior = features.phi[:, :, 0], covariances(member.theta)[:, :n, :n]
+            shifts = upper_solved(np.asarray(member.lower), normals[here].T).T.reshape(len(here), functions, -1)
+            for f, own in enumerate(features.layout.columns):
+                half = square_root(prior[f] - phi[f] @ phi[f].T)
+                weights = (member.weights[f] + shifts[:, f])[:, own]
+                drawn[here, :, f] = weights @ phi[f, :, : len(own)].T + untouched_normals[here, f] @ half
+            drawn[here] += features.offset
+        return drawn
 
-        def one_member(member: Member) -> tuple[Array, Array, Array]:
-            graph = self.graph_of(member)
-            phi = graph.features(u)[:, :, 0]
-            untouched = graph.prior_covariance(u) - jnp.einsum("nfp,mfp->fnm", phi, phi)
-            return phi, one_by_one(square_root, jnp.where(both, untouched, 0.0)), graph.offset
-
-        phis, halves, offsets = jax.lax.map(one_member, self.members)
-
-        def one_draw(inputs: tuple[Array, Array, Array]) -> Array:
-            s, normal, untouched = inputs
-            weights = self.members.weights[s] + backward_solve(self.members.lower[s], normal).reshape(
-                self.members.weights[s].shape
-            )
-            return (
-                offsets[s] + jnp.einsum("nfp,fp->nf", phis[s], weights) + jnp.einsum("fnm,fm->nf", halves[s], untouched)
-            )
-
-        return jax.lax.map(one_draw, (chosen, normals, untouched_normals))
-
-    def predictive(
-        self, u: Float[Array, "n d"], dt: Float[Array, " n"], normals: Float[Array, "draws f"]
-    ) -> tuple[Float[Array, "n d"], Float[Array, "n d d"]]:
-        """Mean and covariance of an increment, uncertainty of drift and diffusion included.
+    def predictive(self, u: Floats, dt: Floats, normals: Floats) -> tuple[Floats, Floats]:
+        """Mean (n, d) and covariance (n, d, d) of an increment, uncertainty of drift and diffusion included.
 
         E[V] + Cov[m], averaged over the unknown functions' values, and not V at their mean: where little is known,
         that is far too small. Their derivatives, which matter little beside, are at their mean.
         """
         mean, covariance = self.moments(u, self.graph.order)
+        averaged = _averaged(mean, lower_roots(covariance), u, dt, normals, self.graph.bare)
+        return np.asarray(averaged[0]), np.asarray(averaged[1])
 
-        def one(mean: Array, covariance: Array, u: Array, dt: Array) -> tuple[Array, Array]:
-            values = normals @ small_cholesky(covariance).T
-            latents = jnp.broadcast_to(mean, (len(values), *mean.shape)).at[:, :, 0].add(values)
-            means, covariances = jax.vmap(self.graph.gaussian, in_axes=(0, None, None))(latents, u, dt)
-            centre = jnp.mean(means, axis=0)
-            return centre, jnp.mean(covariances, axis=0) + (means - centre).T @ (means - centre) / means.shape[0]
 
-        return jax.vmap(one)(mean, covariance, u, dt)
+@compiled
+def _averaged(
+    mean: Float[Array, "n f k"],
+    lower: Float[Array, "n f f"],
+    u: Float[Array, "n d"],
+    dt: Float[Array, " n"],
+    normals: Float[Array, "draws f"],
+    graph: Graph,
+) -> tuple[Float[Array, "n d"], Float[Array, "n d d"]]:
+    """Mean and covariance of increments, averaged over latents N(mean, lower lowerᵀ)."""
+
+    def one(mean: Array, lower: Array, u: Array, dt: Array) -> tuple[Array, Array]:
+        latents = jnp.broadcast_to(mean, (len(normals), *mean.shape)).at[:, :, 0].add(normals @ lower.T)
+        means, covariances = jax.vmap(graph.gaussian, in_axes=(0, None, None))(latents, u, dt)
+        centre = jnp.mean(means, axis=0)
+        return centre, jnp.mean(covariances, axis=0) + (means - centre).T @ (means - centre) / means.shape[0]
+
+    return jax.vmap(one)(mean, lower, u, dt)
+
+
+@compiled
+def _prior_covariances(
+    theta: Float[Array, " k"], graph: Graph, mask: Mask, u: Float[Array, "n d"]
+) -> Float[Array, "f n n"]:
+    return graph_at(graph, mask, theta).prior_covariance(u)
 
 
 def _moments(
-    graph: Graph, member: Member, u: Float[Array, "n d"], order: int
-) -> tuple[Float[Array, "n f k"], Float[Array, "n f f"]]:
+    groups: Sequence[Sequence[int]], functions: int, member: Member, features: Features
+) -> tuple[Floats, Floats]:
     """Mean and covariance given θ.
 
     What the features leave out of the prior, k(x, x) - φφᵀ, is untouched by the data: away from them the variance
     returns to the prior's (paper, eq. 8).
     """
-    features = graph.features(u, order)
-    phi = features[:, :, 0]
-    n, functions, p = phi.shape
-    blocks = jnp.einsum("nfp,fg->nfgp", phi, jnp.eye(functions)).reshape(n * functions, functions * p)
-    half = forward_solve(member.lower, blocks.T).T.reshape(n, functions, -1)
-    untouched = jnp.maximum(graph.prior_variance(u) - jnp.sum(jnp.square(phi), axis=2), 0.0)
-    covariance = jnp.einsum("nfw,ngw->nfg", half, half) + untouched[:, :, None] * jnp.eye(functions)
-    return graph.latent(features, member.weights), covariance
+    phi, n, layout, factor = features.phi[:, :, 0], features.phi.shape[1], features.layout, np.asarray(member.lower)
+    covariance = np.zeros((n, functions, functions))
+    for group in groups:
+        which, ends = layout.within(group), np.cumsum([0, *(len(layout.columns[f]) for f in group)])
+        right = np.zeros((len(which), len(group), n))
+        for i, f in enumerate(group):
+            right[ends[i] : ends[i + 1], i] = phi[f, :, : ends[i + 1] - ends[i]].T
+        half = lower_solved(factor[np.ix_(which, which)], right.reshape(len(which), -1)).reshape(right.shape)
+        for i, f in enumerate(group):
+            for j, g in enumerate(group):
+                covariance[:, f, g] = np.einsum("wn,wn->n", half[:, i], half[:, j])
+    untouched = np.maximum(features.prior_variance - np.sum(np.square(phi), axis=2).T, 0.0)
+    covariance += untouched[:, :, None] * np.eye(functions)
+    return features.latent(layout.compact(np.asarray(member.weights))), covariance

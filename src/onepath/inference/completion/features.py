@@ -1,0 +1,155 @@
+"""Features of all unknown functions at the same points, for any θ, and the way back from slopes in them to one in θ.
+
+JAX evaluates kernels; whitening, φ = k(x, Z) L⁻ᵀ with L Lᵀ = k(Z, Z), is LAPACK's, on the points that are used: what is
+padding for compiled code costs nothing here.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from onepath.gp.parameters import Mask, pack
+from onepath.graph.graph import Graph, graph_at
+from onepath.numerics.arrays import Floats
+from onepath.numerics.compiled import Bound, compiled
+from onepath.numerics.linalg import lower_root, lower_solved, upper_solved
+
+SIZES = (64, 256, 512, 1024, 2048, 4096)
+"""Numbers of points that programs are compiled for."""
+
+Similar = list[list[tuple[Floats, Floats]]]
+"""For each unknown, for each term of its kernel: k(Z, Z) (outputs, p, p) and k(x, Z) (outputs, n, k, p)."""
+
+
+def _ingredients(
+    theta: Float[Array, " k"], graph: Graph, mask: Mask, u: Float[Array, "n d"], order: int
+) -> tuple[Any, Array, Any]:
+    """What θ acts through: similarities of every term of every unknown, offsets and λ."""
+    at = graph_at(graph, mask, theta)
+    return [function.similarities(u, order) for function in at.unknown], at.offset, at.noise
+
+
+@compiled
+def _evaluated(
+    theta: Float[Array, " k"], graph: Graph, mask: Mask, u: Float[Array, "n d"], order: int
+) -> tuple[Any, Array, Array, Array]:
+    """All that θ acts through, and k(x, x)."""
+    return *_ingredients(theta, graph, mask, u, order), graph_at(graph, mask, theta).prior_variance(u)
+
+
+@compiled
+def _pulled(
+    theta: Float[Array, " k"], slopes: Any, graph: Graph, mask: Mask, u: Float[Array, "n d"], order: int
+) -> Float[Array, " k"]:
+    """The slope in θ, from slopes in all that θ acts through."""
+    return jax.vjp(lambda theta: _ingredients(theta, graph, mask, u, order), theta)[1](slopes)[0]
+
+
+class Features:
+    """φ (functions, n, k, p) at one θ, offsets and λ; p is the largest `sizes`, how many each function has."""
+
+    def __init__(self, source: "FeatureSource", theta: Floats) -> None:
+        self.source, self.theta = source, theta
+        self.similar, self.offset, self.noise, self.prior_variance = source.evaluated(theta)
+        self.sizes, self.layout, n = source.sizes, source.layout, source.count
+        k = self.similar[0][0][1].shape[2]
+        self.phi = np.zeros((len(self.sizes), n, k, max(self.sizes)))
+        self.factors: list[list[Floats]] = []
+        for f, (unknown, o, ranks) in enumerate(source.outputs):
+            begin, factors = 0, []
+            for (gram, cross), rank in zip(self.similar[unknown], ranks, strict=True):
+                lower = lower_root(gram[o, :rank, :rank])
+                white = lower_solved(lower, cross[o, :n, :, :rank].reshape(n * k, rank).T)
+                self.phi[f, :, :, begin : begin + rank] = source.amplitudes[f] * white.T.reshape(n, k, rank)
+                factors.append(lower)
+                begin += rank
+            self.factors.append(factors)
+
+    @classmethod
+    def of(cls, graph: Graph, u: Floats, order: int | None = None) -> "Features":
+        """Those of a graph with its own parameters."""
+        return FeatureSource(graph, (False,) * len(jax.tree.leaves(graph.parameters)), u, order).at(np.zeros(0))
+
+    @property
+    def ranks(self) -> list[Sequence[int]]:
+        """How many points each term of each function has."""
+        return [each.ranks for each in self.source.outputs]
+
+    def latent(self, weights: Floats) -> Floats:
+        """The unknown functions and their derivatives before the link, (n, functions, k)."""
+        functions, n, k, p = self.phi.shape
+        values = np.matmul(self.phi.reshape(functions, n * k, p), weights[:, :, None]).reshape(functions, n, k)
+        values[:, :, 0] += self.offset[:, None]
+        return np.ascontiguousarray(np.moveaxis(values, 0, 1))
+
+    def pulled(self, in_phi: Floats, in_offset: Floats, in_noise: float) -> Floats:
+        """The slope in θ from slopes in φ (functions, n, k, p), in the offsets and in λ.
+
+        With φ = X L⁻ᵀ and L Lᵀ = G, the slope in X is S = φ̄ L⁻¹, and that in G is -L⁻ᵀ Φ(φ̄ᵀφ) L⁻¹, made symmetric,
+        where Φ takes the lower triangle and half of the diagonal.
+        """
+        bars = [[(np.zeros_like(gram), np.zeros_like(cross)) for gram, cross in each] for each in self.similar]
+        for f, (unknown, o, ranks) in enumerate(self.source.outputs):
+            begin = 0
+            for (gram, cross), lower, rank in zip(bars[unknown], self.factors[f], ranks, strict=True):
+                n, k = self.phi.shape[1:3]
+                slope = self.source.amplitudes[f] * in_phi[f, :, :, begin : begin + rank].reshape(n * k, rank)
+                own = self.phi[f, :, :, begin : begin + rank].reshape(n * k, rank) / self.source.amplitudes[f]
+                cross[o, :n, :, :rank] = upper_solved(lower, slope.T).T.reshape(n, k, rank)
+                inner = np.tril(slope.T @ own)
+                inner.flat[:: rank + 1] *= 0.5
+                outer = upper_solved(lower, upper_solved(lower, inner).T)
+                gram[o, :rank, :rank] = -0.5 * (outer + outer.T)
+                begin += rank
+        return self.source.pulled(self.theta, (bars, in_offset, np.asarray(in_noise)))
+
+
+class Output(NamedTuple):
+    """One function: which unknown it belongs to, which output of it, and how many points each term has."""
+
+    unknown: int
+    output: int
+    ranks: Sequence[int]
+
+
+def padded_to(count: int) -> int:
+    """The next of few sizes, so that compiled code serves every grid."""
+    return next((size for size in SIZES if size >= count), count)
+
+
+def padded_rows(rows: Floats, size: int) -> Floats:
+    """The first row repeated at the end."""
+    return np.concatenate([rows, np.repeat(rows[:1], size - len(rows), axis=0)])
+
+
+class FeatureSource:
+    """Features of a graph at the same points for any θ; points of its bases stay as they are."""
+
+    def __init__(self, graph: Graph, mask: Mask, u: Floats, order: int | None = None) -> None:
+        self.graph, self.mask, self.count = graph, mask, len(u)
+        self.u = padded_rows(np.asarray(u), padded_to(len(u)))
+        order = graph.order if order is None else order
+        self._evaluated = Bound(_evaluated, graph, mask, self.u, order)
+        self._pulled = Bound(_pulled, graph, mask, self.u, order)
+        ranks = [[int(np.sum(np.asarray(basis.used))) for basis in each.bases] for each in graph.unknown]
+        self.outputs = [Output(i, o, ranks[i]) for i, each in enumerate(graph.unknown) for o in range(each.outputs)]
+        self.sizes, self.layout = [sum(each.ranks) for each in self.outputs], graph.layout
+        self.amplitudes = np.concatenate([np.asarray(each.amplitude) for each in graph.unknown])
+
+    @property
+    def theta(self) -> Floats:
+        """The graph's own."""
+        return np.asarray(pack(self.graph.parameters, self.mask))
+
+    def at(self, theta: Floats) -> Features:
+        return Features(self, np.asarray(theta, float))
+
+    def evaluated(self, theta: Floats) -> tuple[Similar, Floats, Floats, Floats]:
+        similar, offset, noise, prior_variance = self._evaluated(theta)
+        return similar, offset, noise, prior_variance[: self.count]
+
+    def pulled(self, theta: Floats, slopes: Any) -> Floats:
+        return np.asarray(self._pulled(theta, slopes))
