@@ -26,8 +26,8 @@ from onepath.numerics.linalg import constant
 MOST_POINTS = {1: 256, 2: 64, 3: 32}
 """Points for the features of one term, at most, by dimension; above three dimensions as in three, here and below."""
 
-CANDIDATES = 256
-"""Cells among which points for the features are chosen."""
+CANDIDATES = {1: 256, 2: 512, 3: 256}
+"""Cells among which points for the features are chosen, at most."""
 
 MEMBERS = {1: 18, 2: 8, 3: 4}
 """Parameters that the posterior averages over, at most; in one dimension, twice as many as the default has."""
@@ -58,7 +58,7 @@ def with_features(graph: Graph, cells: Cells, options: CompletionOptions, learne
     """The graph at what was learned, with points for its features, which serve the other optimum too."""
     optima = [graph] if learned is None else [each.graph for each in (learned, learned.other) if each is not None]
     most = MOST_POINTS[min(graph.dimension, 3)]
-    places = cells if options.tolerance == 0.0 else coarser(cells, CANDIDATES)
+    places = cells if options.tolerance == 0.0 else coarser(cells, min(len(cells.weight), CANDIDATES[min(graph.dimension, 3)]))
     graphs = [graph.with_parameters(each.parameters).with_bases(places, options.tolerance, most) for each in optima]
     return max(graphs, key=lambda each: each.rank).with_parameters(optima[0].parameters)
 
