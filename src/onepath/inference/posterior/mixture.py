@@ -57,8 +57,9 @@ class Completed(NamedTuple):
 def with_features(graph: Graph, cells: Cells, options: CompletionOptions, learned: LearnedTheta | None) -> Graph:
     """The graph at what was learned, with points for its features, which serve the other optimum too."""
     optima = [graph] if learned is None else [each.graph for each in (learned, learned.other) if each is not None]
-    most = MOST_POINTS[min(graph.dimension, 3)]
-    places = cells if options.tolerance == 0.0 else coarser(cells, min(len(cells.weight), CANDIDATES[min(graph.dimension, 3)]))
+    dimension = min(graph.dimension, 3)
+    most, candidates = MOST_POINTS[dimension], min(len(cells.weight), CANDIDATES[dimension])
+    places = cells if options.tolerance == 0.0 else coarser(cells, candidates)
     graphs = [graph.with_parameters(each.parameters).with_bases(places, options.tolerance, most) for each in optima]
     return max(graphs, key=lambda each: each.rank).with_parameters(optima[0].parameters)
 
