@@ -121,7 +121,8 @@ def diagnosis_of(checks: list[Check]) -> Diagnosis:
     raised = [check for check, flag in zip(checks, flags, strict=True) if flag]
     raised.sort(key=lambda check: (not check.specific, check.log_p))
     if not raised:
-        verdict = "Fits: nothing in these data speaks against dX = f(X) dt + σ(X) dW at this step."
+        limits = [check.limit for check in checks if check.limit]
+        verdict = " ".join(["Fits: nothing in these data speaks against dX = f(X) dt + σ(X) dW at this step.", *limits])
     else:
         others = ", ".join(check.name for check in raised[1:])
         verdict = f"Does not fit. {raised[0].fault}" + (f" Also flagged: {others}." if others else "")

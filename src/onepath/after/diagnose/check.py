@@ -23,6 +23,7 @@ class Check(NamedTuple):
     fault: str  # and if it is
     specific: bool  # whether the fault says what is wrong, or only that something is
     budget: float | None = 1.0  # its share of the false alarms; None if it explains another's p-value, and is no test
+    limit: str = ""  # what it could not see
 
 
 class CheckResult(NamedTuple):

@@ -24,6 +24,9 @@ LEAST_BIAS = 0.01
 BUDGET = 3.0
 """Times as much of the permitted false alarms as other questions have: this one guards the numbers that are shown."""
 
+SEEN = 3.8
+"""Standard errors at which a correlation of neighbours is flagged nine times out of ten."""
+
 FULL_EXPOSURE = 0.25
 """Correlation of neighbouring increments if each reading is the mean over all of the step."""
 
@@ -45,6 +48,14 @@ class Lags(NamedTuple):
         """Such as "its square comes out 1.10, 1.13 and 1.16 times as large at every 2nd, 3rd and 5th point"."""
         found = [f"{ratio:.2f}" for ratio in self.ratios[:, self.dimension]]
         return f"its square comes out {found[0]}, {found[1]} and {found[2]} times as large at every 2nd, 3rd, 5th point"
+
+    @property
+    def unseen(self) -> float:
+        """By how much of itself σ may be off for noise or blur of readings that would often not be flagged.
+
+        Neighbouring residuals then correlate by about as much: by -r, σ is too large by r.
+        """
+        return SEEN * float(self.errors[0].max())
 
 
 def lags_of(residuals: Residuals, clean: Floats, room: Floats) -> Lags:
@@ -105,6 +116,7 @@ def lag_checks(lags: Lags) -> list[Check]:
     share = np.sqrt(max(-r, 0.0) / max(1 + 2 * r, 0.1))
     neighbours = f"neighbouring residuals correlate by {r:.2f}, those two steps apart by {second:.2f}"
     small = f"The diffusion is too small, by about {size:.0%}"
+    limit = f"Blur or errors of readings that put the diffusion off by less than {lags.unseen:.1%} may not show."
     soon = ", or positions of a body whose velocity is soon forgotten" if lags.memory == "either" else ""
     return [
         Check(
@@ -116,6 +128,7 @@ def lag_checks(lags: Lags) -> list[Check]:
             f"The diffusion depends on the step: {lags.told}, so what is shown is too {off}, by about {size:.0%}.",
             specific=False,
             budget=BUDGET,
+            limit=limit if lags.unseen < 1.0 else "",
         ),
         Check(
             "measurement noise",
