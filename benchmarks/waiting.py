@@ -2,7 +2,7 @@
 
     python benchmarks/waiting.py --other SOURCE [--only warm] [-o benchmarks/results/waiting.json]
 
-SOURCE is the folder `src` of another checkout, run by the same Python. Every measurement is a process of its own, on one
+SOURCE is the folder `src` of another checkout, run by the same Python. Every measurement is a process of its own on one
 core, the two versions in turns; CPU seconds, which a busy machine changes less than wall-clock time, the best of
 `--repeats`; and the largest memory. Compiled programs go to an empty folder for each version.
 """
