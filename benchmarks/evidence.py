@@ -27,6 +27,7 @@ from onepath.inference.completion import SOLVERS, initial_weights
 from onepath.inference.completion.objective import cell_loss, cell_rows
 from onepath.inference.learning.criterion import Stage
 from onepath.inference.learning.evidence import judge_evidence
+from onepath.numerics.precision import in_double
 
 HASTY = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 CASES = [
@@ -40,13 +41,10 @@ def once(function, *args):
     return jax.jit(function).lower(*args).compile(compiler_options=HASTY)(*args)
 
 
+@in_double
 def compare(case):
     """Relative differences of the value and of its slope."""
-    with jax.enable_x64(True):
-        return _compare(*case)
-
-
-def _compare(name, noise, law, link):
+    name, noise, law, link = case
     process = PROCESSES[name]
     transitions = transitions_of(read_trajectory(process.simulate(120, random_state=3)[0], dt=process.dt))
     units = units_of(transitions, common=False)

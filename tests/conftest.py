@@ -59,8 +59,10 @@ def dropped_when_done():
 
 @pytest.fixture
 def double():
-    """For tests that call the engine directly: the estimator does this by itself."""
-    with jax.enable_x64(True):
+    """Double precision and one thread, for tests that call the engine directly: the estimator does this by itself."""
+    from onepath.numerics.threads import one_thread
+
+    with one_thread(), jax.enable_x64(True):
         yield
 
 
