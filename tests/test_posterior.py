@@ -111,11 +111,9 @@ def test_means_by_representers_are_those_by_features(which, request):
     u = np.random.default_rng(0).normal(size=(7, posterior.graph.dimension))
     with jax.enable_x64(True):
         expected, _ = posterior.moments(u, order=2)
-        graphs = [
-            posterior.graph_of(jax.tree.map(itemgetter(s), posterior.members)) for s in range(len(posterior.mass))
-        ]
-        each = zip(graphs, posterior.representers(), strict=True)
-        means = [graph.represented(jnp.asarray(u), jnp.asarray(alpha), order=2) for graph, alpha in each]
+        mean = jax.jit(lambda member, alpha: posterior.graph_of(member).represented(jnp.asarray(u), alpha, order=2))
+        each = enumerate(posterior.representers())
+        means = [mean(jax.tree.map(itemgetter(s), posterior.members), alpha) for s, alpha in each]
     assert_allclose(np.tensordot(posterior.mass, means, axes=1), expected, rtol=0, atol=1e-10 * np.abs(expected).max())
 
 
