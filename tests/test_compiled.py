@@ -47,13 +47,13 @@ def run(folder):
 def test_a_second_process_compiles_nothing_and_a_damaged_file_is_no_harm(tmp_path):
     (first, answers, *settings), (second, again, *_) = run(tmp_path / "kept"), run(tmp_path / "kept")
     assert settings == [None, False]
-    assert any("_complete" in name for name in first)
-    assert not any("_complete" in name or "marginals" in name for name in second)
+    assert any("_slopes" in name for name in first)
+    assert not any(name in each for each in second for name in ("_slopes", "_evaluated", "_values"))
     assert again == answers
     for file in (tmp_path / "kept").glob("*.program"):
         file.write_bytes(file.read_bytes()[:-100])
     third, after_damage, *_ = run(tmp_path / "kept")
-    assert any("_complete" in name for name in third)
+    assert any("_slopes" in name for name in third)
     assert after_damage == answers
 
 
