@@ -19,6 +19,7 @@ from onepath.gp.parameters import LEVEL, NOISE, Mask, parameter, unpack
 from onepath.graph.drawing import Arrow, Node, draw_graph
 from onepath.graph.laws import Law
 from onepath.graph.laws.law import Gaussian
+from onepath.graph.layout import Layout
 from onepath.graph.links import LINKS
 from onepath.numerics.linalg import contract
 
@@ -56,31 +57,6 @@ class Group(NamedTuple):
 
     functions: list[int]
     rows: list[int]
-
-
-class Layout(NamedTuple):
-    """For each unknown function, its features that are no padding, among as many as all have, padding included."""
-
-    columns: list[np.ndarray]
-    width: int
-
-    def within(self, functions: Sequence[int]) -> np.ndarray:
-        """Where these functions' weights stand among all weights raveled."""
-        return np.concatenate([f * self.width + self.columns[f] for f in functions])
-
-    def padded(self, weights: np.ndarray) -> np.ndarray:
-        """Weights (functions, p) without padding, in their places (functions, width)."""
-        whole = np.zeros((len(self.columns), self.width))
-        for f, own in enumerate(self.columns):
-            whole[f, own] = weights[f, : len(own)]
-        return whole
-
-    def compact(self, weights: np.ndarray) -> np.ndarray:
-        """The way back."""
-        kept = np.zeros((len(self.columns), max(map(len, self.columns))))
-        for f, own in enumerate(self.columns):
-            kept[f, : len(own)] = weights[f, own]
-        return kept
 
 
 class Start(NamedTuple):
@@ -203,7 +179,7 @@ class Graph(eqx.Module):
         return self._with_unknown([replace(each, bases=()) for each in self.unknown])
 
     @property
-    def layout(self) -> "Layout":
+    def layout(self) -> Layout:
         """Where features that are no padding stand."""
         used = [np.concatenate([np.asarray(basis.used) for basis in each.bases]) for each in self.unknown]
         columns = [np.flatnonzero(own) for own, of in zip(used, self.unknown, strict=True) for _ in range(of.outputs)]
