@@ -40,7 +40,7 @@ KNOWN = {"onepath", "tinygp", "equinox", "jax", "jaxlib", "numpy", "builtins"}
 IMPORT = re.compile(rb"^\s*(?:from|import)\s+(onepath[.\w]*)(?:\s+import\s+(\w+(?:\s*,\s*\w+)*))?", re.MULTILINE)
 """A line that imports a module of this package, and what from it."""
 
-PART = re.compile(r"[A-Z]\w*|_unpickle_\w+|_reconstruct|dtype")
+PART = re.compile(r"[A-Z]\w*|_?unpickle_\w+|_reconstruct|dtype")
 """Names in JAX's form of a program: classes, and what makes a sharding; no other function, of which some run text."""
 
 QUICK: dict[str, str | bool] = {"xla_cpu_use_fusion_emitters": False}
