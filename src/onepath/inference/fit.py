@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from onepath.data.cells import Cells, cells_of
+from onepath.data.cells import Cells, cells_of, coarser
 from onepath.data.trajectory import Trajectory
 from onepath.data.transitions import Transitions, units_of
 from onepath.gp.parameters import Mask, pack, parameters_of
@@ -10,10 +10,13 @@ from onepath.graph.default import build_graph, smoothing_of
 from onepath.graph.graph import Graph
 from onepath.graph.laws import EULER, LINEARISED, Law
 from onepath.inference.adequacy import Stiffness, stiffness_of
+from onepath.inference.learning.constant import relevelled
+from onepath.inference.learning.criterion import Stage
 from onepath.inference.learning.learned import LearnedTheta
 from onepath.inference.learning.prior import parameter_prior
 from onepath.inference.learning.restart import shorter_starts
 from onepath.inference.learning.search import (
+    USUAL,
     Problem,
     SearchOptions,
     learned_mask,
@@ -24,6 +27,7 @@ from onepath.inference.observation import Exact, Observation
 from onepath.inference.options import FitOptions
 from onepath.inference.posterior.mixture import Completed, CompletionOptions, complete_at, with_features
 from onepath.inference.result import Fit
+from onepath.numerics.arrays import Floats
 from onepath.numerics.precision import in_double
 
 CELLS = {1: (256, 256), 2: (256, 1024), 3: (256, 2048)}
@@ -91,6 +95,7 @@ def fit_transitions(transitions: Transitions, options: FitOptions) -> Fit:
         completed = first
     else:
         graph, start = first.posterior.graph.with_law(law), first.completion.weights
+        learned = _at_level(graph, mask, cells, completion, learned, start)
         completed = complete_at(graph, mask, cells, completion, learned, start)
     if stiffness is not None and law != EULER:
         stiffness = Stiffness(stiffness_of(completed.posterior.most_probable, cells).change, stiffness.shift)
@@ -147,6 +152,18 @@ def _adequate_law(found: Completed, cells: Cells) -> tuple[Law, Stiffness]:
     """
     stiffness = stiffness_of(found.posterior, cells)
     return (EULER if stiffness.euler_is_adequate else LINEARISED), stiffness
+
+
+def _at_level(
+    graph: Graph, mask: Mask, cells: Cells, options: CompletionOptions, learned: LearnedTheta | None, start: Floats
+) -> LearnedTheta | None:
+    """What was learned by another law, with constant noise at the level that this one finds, on cells as in the search."""
+    if learned is None or learned.constant is None:
+        return learned
+    stage = Stage.of(graph, mask, coarser(cells, USUAL.cells[min(graph.dimension, 3)]))
+    roles = [each.role for each in parameters_of(graph.parameters, mask)]
+    solver = options.solver.for_graph(graph).loosened()
+    return learned._replace(constant=relevelled(learned.constant, roles, stage, solver, start))
 
 
 def _check_transitions(transitions: Transitions, trajectory: Trajectory, observation: Observation) -> None:

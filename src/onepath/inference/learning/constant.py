@@ -10,12 +10,17 @@ import numpy as np
 
 from onepath.gp.parameters import AMPLITUDE, LENGTH, LEVEL, NOISE, Mask, Parameter, learnable, parameters_of
 from onepath.graph.graph import Graph
+from onepath.inference.completion import Solver
+from onepath.inference.learning.criterion import Stage, Start
 from onepath.inference.learning.optimisers import Criterion, Optimum, settle
 from onepath.inference.learning.prior import ParameterPrior
 from onepath.numerics.arrays import Floats
 
 ABSENT = 1e-3
 """Amplitude of a term that is left out."""
+
+SCORINGS = 3
+"""Steps of Fisher's scoring that take a level from one law's to another's."""
 
 
 class ConstantNoise(NamedTuple):
@@ -69,3 +74,20 @@ def constant_noise(
     penalty, _ = prior.negative_log(np.where(absent, prior.mean, theta))
     width = -0.5 * np.sum(np.log(prior.no_wider(values))) + np.sum(np.log(prior.spread[absent]))
     return ConstantNoise(theta, float(width - penalty))
+
+
+def relevelled(constant: ConstantNoise, roles: Sequence[str], stage: Stage, solver: Solver, start: Start) -> ConstantNoise:
+    """The hypothesis at the level that the stage's law finds for it: ln σ ← ln σ - Σ ∂ℓ/∂ln σ / 2N, N increments each.
+
+    Where noise depends on the state, its weights follow from law to law. Here there are none to speak of, and σ would
+    stay the one that belongs to another law.
+    """
+    theta, levels = constant.theta.copy(), np.array([role == LEVEL for role in roles])
+    graph, cells = stage.cellwise.graph, stage.cellwise.cells
+    information = 2.0 * float(np.sum(cells.weight)) * graph.dimension / len(graph.unit)
+    for _ in range(SCORINGS):
+        objective, completion = stage.completed(theta, solver, start)
+        start = completion.place
+        in_q = np.pad(start.slopes.reshape(len(start.slopes), -1), ((0, 0), (0, 1)))
+        theta[levels] -= objective.in_theta(in_q, start.weights)[levels] / information
+    return constant._replace(theta=theta)
