@@ -13,7 +13,7 @@ from onepath import SDE, load
 from onepath.compare.processes import PROCESSES
 from onepath.gp.jets import jet_of, packed, unpacked
 from onepath.graph.laws import LAWS
-from onepath.graph.laws.linearised import linear_flow
+from onepath.graph.laws.flow import linear_flow
 
 pytestmark = pytest.mark.usefixtures("double")
 

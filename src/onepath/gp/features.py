@@ -173,8 +173,8 @@ def _similarities_forward(
 def _similarities_backward(
     residuals: None, slopes: Any, perturbed: Any, term: Kernel, places: Places, order: int, reads: Reads
 ) -> Kernel:
-    del residuals, perturbed
-    parameters, rest = eqx.partition(term, eqx.is_inexact_array)
+    del residuals
+    parameters, rest = eqx.partition(term, perturbed)
     vector, unravel = ravel_pytree(parameters)
     jacobians = jax.jacfwd(lambda vector: _evaluate(eqx.combine(unravel(vector), rest), places, order, reads))(vector)
     pairs = zip(jacobians, slopes, strict=True)

@@ -11,7 +11,7 @@ from tinygp import kernels
 from tinygp.kernels import Kernel
 
 from onepath.gp.parameters import AMPLITUDE, LENGTH, STRUCTURE, parameter
-from onepath.numerics.linalg import constant
+from onepath.numerics.linalg import constant, contract
 
 
 class Matern(Kernel):
@@ -22,10 +22,37 @@ class Matern(Kernel):
     spreads: tuple[float, ...] = eqx.field(static=True, default=(1.5, 1.0))
 
     def evaluate(self, X1: Array, X2: Array) -> Array:
-        square = 5.0 * jnp.sum(jnp.square((X1 - X2) / self.scale))
-        apart = square > 0.0
-        r = jnp.where(apart, jnp.sqrt(jnp.where(apart, square, 1.0)), 0.0)
-        return jnp.square(self.amplitude) * (1.0 + r + square / 3.0) * jnp.exp(-r)
+        apart = (X1 - X2) * (np.sqrt(5.0) / self.scale)
+        return jnp.square(self.amplitude) * _decay(contract(apart, apart))
+
+
+@jax.custom_jvp
+def _decay(square: Float[Array, ""]) -> Float[Array, ""]:
+    """(1 + r + r²/3) e⁻ʳ of r², which is as smooth at zero as anywhere for two derivatives."""
+    r = jnp.sqrt(square)
+    return (1.0 + r + square / 3.0) * jnp.exp(-r)
+
+
+@jax.custom_jvp
+def _first(square: Float[Array, ""]) -> Float[Array, ""]:
+    r = jnp.sqrt(square)
+    return (1.0 + r) * jnp.exp(-r) / -6.0
+
+
+@jax.custom_jvp
+def _second(square: Float[Array, ""]) -> Float[Array, ""]:
+    return jnp.exp(-jnp.sqrt(square)) / 12.0
+
+
+def _third(square: Float[Array, ""]) -> Float[Array, ""]:
+    """Infinite at zero, where it is multiplied by nothing."""
+    r = jnp.sqrt(jnp.where(square > 0.0, square, 1.0))
+    return jnp.where(square > 0.0, jnp.exp(-r) / (-24.0 * r), 0.0)
+
+
+_decay.defjvps(lambda tangent, _, square: _first(square) * tangent)
+_first.defjvps(lambda tangent, _, square: _second(square) * tangent)
+_second.defjvps(lambda tangent, _, square: _third(square) * tangent)
 
 
 class Linear(Kernel):
@@ -35,7 +62,7 @@ class Linear(Kernel):
     spreads: tuple[float, ...] = eqx.field(static=True, default=(1.0,))
 
     def evaluate(self, X1: Array, X2: Array) -> Array:
-        return jnp.square(self.amplitude) * (1.0 + X1 @ X2)
+        return jnp.square(self.amplitude) * (1.0 + contract(X1, X2))
 
 
 class Cubic(Kernel):
@@ -52,7 +79,7 @@ class Cubic(Kernel):
 
     def evaluate(self, X1: Array, X2: Array) -> Array:
         X1, X2 = jnp.clip(X1, self.lower, self.upper), jnp.clip(X2, self.lower, self.upper)
-        return jnp.square(self.amplitude) * (1.0 + X1 @ X2 / 4.0) ** 3
+        return jnp.square(self.amplitude) * (1.0 + contract(X1, X2) / 4.0) ** 3
 
 
 def default_drift_kernel(lower: Float[Array, " d"], upper: Float[Array, " d"]) -> Kernel:

@@ -17,7 +17,7 @@ from onepath.numerics.arrays import Floats
 from onepath.numerics.compiled import Bound, compiled
 from onepath.numerics.linalg import lower_root, lower_solved, upper_solved
 
-SIZES = (64, 256, 512, 1024, 2048, 4096)
+SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
 """Numbers of points that programs are compiled for."""
 
 Similar = list[list[tuple[Floats, Floats]]]
