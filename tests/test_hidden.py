@@ -15,7 +15,7 @@ RATE, SIGMA = 1.3, 0.8
 
 
 def linear_rows(n=60, dimension=2, read=2, seed=0):
-    """A linear system: irregular steps, missing readings, two records, noise that is given and noise that is learned."""
+    """A linear system: irregular steps, missing readings, two records, noise that is given and that is learned."""
     rng = np.random.default_rng(seed)
     dt = rng.uniform(0.05, 0.4, n)
     turn = np.array([[-RATE, 0.7, 0.1], [-0.4, -0.9, 0.3], [0.2, -0.1, -0.5]])[:dimension, :dimension]

@@ -111,10 +111,15 @@ def forecast(
     """Paths from the last observation, at the times that follow it; see `SDE.forecast`."""
     trajectory, last, rng = model.trajectory, _last(model), np.random.default_rng(random_state)
     check_whole("paths", paths, 1)
-    start = trajectory.x[last] if model.observed is None else _last_states(model, paths, rng)
+    start = last_point(model) if model.observed is None else _last_states(model, paths, rng)
     future = simulate(model, start, steps, dt, paths, rng, uncertain)
     future = replace(future, t=trajectory.t[last] + future.t)
     return _as_readings(model, future, rng) if readings else future
+
+
+def last_point(model: Model) -> Floats:
+    """The state (d,) at the last row; of a hidden one, its mean."""
+    return model.trajectory.x[_last(model)] if model.observed is None else last_state(model)[0]
 
 
 def _last_states(model: Model, paths: int, rng: np.random.Generator) -> Floats:
