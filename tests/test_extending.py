@@ -175,7 +175,7 @@ def test_an_observation_that_never_ends_is_stopped(monkeypatch):
         def transitions(self, trajectory, fit):  # noqa: ARG002
             return transitions_of(trajectory)
 
-    monkeypatch.setattr("onepath.inference.fit.MOST_TURNS", 3)
+    monkeypatch.setattr("onepath.inference.observation.MOST_TURNS", 3)
     with pytest.raises(RuntimeError, match="came to no end in 3 turns"):
         SDE(**LINEAR, transition="euler", observation=Endless()).fit(ornstein_uhlenbeck(300, 0.1), dt=0.1)
 

@@ -15,6 +15,7 @@ from onepath.gp.parameters import Parameter, learnable, pack, parameters_of
 from onepath.graph.graph import Graph
 from onepath.graph.laws import Law
 from onepath.inference.adequacy import Stiffness
+from onepath.inference.hidden.reading import Observed
 from onepath.inference.learning.optimisers import Optimum
 from onepath.inference.posterior import evaluate
 from onepath.inference.posterior.increments import increments
@@ -86,6 +87,7 @@ class Model:
     methods: Methods
     seconds: float
     bounds: Floats | None = None  # (d, 2), which the state cannot leave
+    observed: Observed | None = None  # how readings come from states, where they are not the states themselves
     answers: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # of `asked_once`
 
     @property
@@ -98,11 +100,14 @@ class Model:
 
     @property
     def dimension(self) -> int:
-        return self.trajectory.dimension
+        """Of the state; there may be fewer readings."""
+        return len(self.units.scale)
 
     @property
     def names(self) -> tuple[str, ...]:
-        return self.trajectory.names
+        """Of the state's coordinates."""
+        names = self.trajectory.names
+        return names if self.observed is None else self.observed.reading.names(names)
 
     @property
     def period(self) -> Floats | None:
@@ -305,6 +310,7 @@ def model_of(trajectory: Trajectory, fit: Fit, methods: Methods, seconds: float,
         methods=methods,
         seconds=seconds,
         bounds=bounds,
+        observed=fit.observed,
     )
 
 
@@ -313,6 +319,16 @@ def read_transitions(model: Model, x: Any, **times: Any) -> Transitions:
     times["unit"] = times.get("unit") or model.trajectory.unit
     times["calendar"] = times.get("calendar") or model.trajectory.clock
     return transitions_of(replace(read_trajectory(x, **times), period=model.period))
+
+
+def read_readings(model: Model, x: Any, **given: Any) -> Trajectory:
+    """Another trajectory of readings, likewise; rows may lack some of their values."""
+    given["unit"] = given.get("unit") or model.trajectory.unit
+    given["calendar"] = given.get("calendar") or model.trajectory.clock
+    found = read_trajectory(x, **given, partly=True)
+    if found.dimension != model.trajectory.dimension:
+        raise ValueError(f"The model has readings of {model.trajectory.dimension} dimensions, not {found.dimension}.")
+    return found
 
 
 def asked_once(question: Callable[Concatenate[Model, P], R]) -> Callable[Concatenate[Model, P], R]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from onepath.after.consequences import Consequences, consequences
 from onepath.after.forecast import Paths, forecast, simulate
+from onepath.after.states import Noise, States, noise_of, score_readings, states
 from onepath.data.trajectory import Trajectory, read_bounds, read_trajectory, with_period
 from onepath.data.transitions import Transitions, Units
 from onepath.estimator import Estimator
@@ -21,7 +22,7 @@ from onepath.inference.observation import Observation
 from onepath.inference.options import read_options
 from onepath.inference.posterior.posterior import Posterior
 from onepath.inference.progress import Progress
-from onepath.model import Methods, Model, model_of, read_transitions
+from onepath.model import Methods, Model, model_of, read_readings, read_transitions
 from onepath.numerics.arrays import Floats
 from onepath.numerics.caution import caution
 
@@ -52,6 +53,12 @@ class SDE(Estimator):
     observation : Observation or None
         How readings become transitions of the state; None takes readings for the state itself. One of your own is a
         subclass of `onepath.inference.observation.Observation`.
+    measurement : "learn", a standard deviation, one for each dimension, a covariance, or None
+        Noise of readings, which is not the state's: learned, or known. None is none but the errors that `fit` is given.
+    order : 1 or 2
+        2 for readings of positions whose velocities are hidden: dx = v dt, dv = f(x, v) dt + σ(x, v) dW.
+    exposure : "learn", a share of a step, or None
+        Readings that average over this share of the step before them, as a camera's do: 1 is all of it. None is none.
     solver : "fisher", "newton" or "gradient"
         How the graph is completed; the last two are the paper's.
     learn : "evidence", "crossval", "bayesopt" or None
@@ -100,6 +107,9 @@ class SDE(Estimator):
     constant_noise_ : probability that the diffusion is the same everywhere; None where that was not asked: with given
         kernels or correlated noise, or without learning by evidence
     graph_ : the computational graph
+    measurement_ : standard deviation of readings in each dimension, with the ends of its 90 % band; factors of the
+        given errors where those were given and noise is learned; None where readings are the state itself
+    state_ : the path that was hidden, filtered and smoothed, with what is left uncertain; `.frame()` is a table
     n_features_in_ : dimension of the state
     """
 
@@ -112,6 +122,9 @@ class SDE(Estimator):
         link: str = "softplus",
         transition: str | Law = "auto",
         observation: Observation | None = None,
+        measurement: Any = None,
+        order: int = 1,
+        exposure: float | str | None = None,
         solver: str = "fisher",
         learn: str | None = "evidence",
         fixed: Sequence[str] = (),
@@ -132,6 +145,9 @@ class SDE(Estimator):
         self.link = link
         self.transition = transition
         self.observation = observation
+        self.measurement = measurement
+        self.order = order
+        self.exposure = exposure
         self.solver = solver
         self.learn = learn
         self.fixed = fixed
@@ -179,6 +195,7 @@ class SDE(Estimator):
         unit: str | None = None,
         gap: float = 10.0,
         calendar: str = "auto",
+        error: Any = None,
     ) -> Self:
         """Learn drift and diffusion.
 
@@ -197,10 +214,13 @@ class SDE(Estimator):
             Which days count where times are daily dates. By business days, those without rows take no time: rates per
             day are per business day, and a year has about 261 of them, 252 without holidays. "auto" counts so where
             weekends are skipped and increments over them are about as large as over one day.
+        error : array like x, or one for each row, optional
+            Standard errors of single readings; with measurement="learn", up to a factor that is learned.
         """
         begun, watch = time.perf_counter(), Progress(self.progress)
-        options = read_options(self.get_params(), watch)
-        trajectory = read_trajectory(x, t=t, dt=dt, unit=unit, gap=gap, calendar=calendar)
+        options = read_options(self.get_params(), watch, errors=error is not None)
+        partly = options.observation.takes_parts
+        trajectory = read_trajectory(x, t=t, dt=dt, unit=unit, gap=gap, calendar=calendar, error=error, partly=partly)
         bounds = read_bounds(self.bounds, trajectory)
         trajectory = with_period(trajectory, self.periodic, bounds)
         with watch:
@@ -313,13 +333,28 @@ class SDE(Estimator):
         unit: str | None = None,
         gap: float = 10.0,
         calendar: str | None = None,
+        error: Any = None,
     ) -> float:
         """Mean log predictive density of a transition of another trajectory, in the data's units; higher is better.
 
-        Days of dates count as in the data that were learned from, unless `calendar` says otherwise.
+        Of readings of a hidden state, that of a row given those before it. Days of dates count as in the data that were
+        learned from, unless `calendar` says otherwise.
         """
         model = self._model
-        return model.score(read_transitions(model, x, t=t, dt=dt, unit=unit, gap=gap, calendar=calendar))
+        if model.observed is None:
+            return model.score(read_transitions(model, x, t=t, dt=dt, unit=unit, gap=gap, calendar=calendar))
+        given = {"t": t, "dt": dt, "unit": unit, "gap": gap, "calendar": calendar, "error": error}
+        return score_readings(model, read_readings(model, x, **given))
+
+    @property
+    def measurement_(self) -> Noise | None:
+        """Standard deviation of readings, with its band."""
+        return None if self._model.observed is None else noise_of(self._model)
+
+    @property
+    def state_(self) -> States:
+        """The path that was hidden."""
+        return states(self._model)
 
     def simulate(
         self,
@@ -345,12 +380,14 @@ class SDE(Estimator):
         dt: float | None = None,
         random_state: int | np.random.Generator | None = None,
         uncertain: bool = True,
+        readings: bool = False,
     ) -> Paths:
         """Paths from the last observation on, as `simulate` makes them; their quantiles are a fan.
 
+        Where the state is hidden, they start from what is known of it; with `readings`, they are what would be read.
         `.quantiles_frame()` is that as a pandas table, by date where the data have dates.
         """
-        return forecast(self._model, steps, dt, paths, random_state, uncertain)
+        return forecast(self._model, steps, dt, paths, random_state, uncertain, readings)
 
     def consequences(self, level: float = 0.9, draws: int = 400, random_state: Any = 0) -> Consequences:
         """Potential, stationary density, fixed points and passage times (1-D), or modes (above), with bands."""

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from onepath.after.states import last_state, reading_covariance
 from onepath.inference.posterior.increments import drawn_law, mean_law
 from onepath.inference.posterior.posterior import Posterior
 from onepath.model import Model, Seed
@@ -16,7 +17,7 @@ from onepath.numerics.arrays import Flags, Floats, Integers
 from onepath.numerics.caution import caution
 from onepath.numerics.checks import check_whole
 from onepath.numerics.compiled import compiled
-from onepath.numerics.linalg import small_cholesky, upper_solved
+from onepath.numerics.linalg import small_cholesky, square_root, upper_solved
 from onepath.numerics.memory import check_memory
 from onepath.numerics.precision import in_double
 
@@ -98,16 +99,47 @@ def simulate(
     return Paths(t, x, _share_outside(model, x), exploded, model.names, dates)
 
 
-def forecast(model: Model, steps: int, dt: float | None, paths: int, random_state: Seed, uncertain: bool) -> Paths:
+def forecast(
+    model: Model,
+    steps: int,
+    dt: float | None,
+    paths: int,
+    random_state: Seed,
+    uncertain: bool,
+    readings: bool = False,
+) -> Paths:
     """Paths from the last observation, at the times that follow it; see `SDE.forecast`."""
-    trajectory, last = model.trajectory, _last(model)
-    future = simulate(model, trajectory.x[last], steps, dt, paths, random_state, uncertain)
-    return replace(future, t=trajectory.t[last] + future.t)
+    trajectory, last, rng = model.trajectory, _last(model), np.random.default_rng(random_state)
+    check_whole("paths", paths, 1)
+    start = last_point(model) if model.observed is None else _last_states(model, paths, rng)
+    future = simulate(model, start, steps, dt, paths, rng, uncertain)
+    future = replace(future, t=trajectory.t[last] + future.t)
+    return _as_readings(model, future, rng) if readings else future
+
+
+def last_point(model: Model) -> Floats:
+    """The state (d,) at the last row; of a hidden one, its mean."""
+    return model.trajectory.x[_last(model)] if model.observed is None else last_state(model)[0]
+
+
+def _last_states(model: Model, paths: int, rng: np.random.Generator) -> Floats:
+    """States at the last row (paths, D), drawn from what readings say of it."""
+    mean, covariance = last_state(model)
+    drawn = mean + rng.standard_normal((paths, len(mean))) @ square_root(covariance)
+    return drawn if model.bounds is None else np.clip(drawn, *model.bounds.T)
+
+
+def _as_readings(model: Model, paths: Paths, rng: np.random.Generator) -> Paths:
+    """What would be read of paths: positions, with the noise of readings."""
+    root, d = square_root(reading_covariance(model)), model.trajectory.dimension
+    x = paths.x[:, :, :d] + rng.standard_normal((*paths.x.shape[:2], d)) @ root
+    return replace(paths, x=x, names=model.trajectory.names)
 
 
 def _last(model: Model) -> int:
-    """The last row that nothing is missing in."""
-    return int(np.flatnonzero(~np.isnan(model.trajectory.x).any(axis=1))[-1])
+    """The last row in which something was observed; for a model of the readings themselves, everything."""
+    missing = np.isnan(model.trajectory.x)
+    return int(np.flatnonzero(~(missing.any(axis=1) if model.observed is None else missing.all(axis=1)))[-1])
 
 
 def walk(

@@ -86,6 +86,24 @@ PeriodicOption = Annotated[
     list[str] | None,
     typer.Option("--periodic", help="Period of an angle: 6.2832 or 360; once for each dimension, none for others."),
 ]
+MeasurementOption = Annotated[
+    str | None,
+    typer.Option(
+        "--measurement",
+        help="Noise of readings, which is not the state's: learn, a standard deviation, or one for each: 0.1,0.2.",
+    ),
+]
+OrderOption = Annotated[
+    int, typer.Option("--order", help="2 for readings of positions whose velocities are hidden; else 1.")
+]
+ExposureOption = Annotated[
+    str | None,
+    typer.Option("--exposure", help="Share of a step that a reading averages over, as a camera's; or learn."),
+]
+ErrorOption = Annotated[
+    list[str] | None,
+    typer.Option("--error", help="Column of the readings' standard errors; once, or once for each --value."),
+]
 SeedOption = Annotated[int, typer.Option("--seed", help="Of what is drawn at random.")]
 ModelOption = Annotated[
     Path | None, typer.Option("--model", help="Write the fitted model here, such as model.onepath.")
@@ -119,6 +137,10 @@ def fit(
     cells: CellsOption = None,
     bounds: BoundsOption = None,
     periodic: PeriodicOption = None,
+    measurement: MeasurementOption = None,
+    order: OrderOption = 1,
+    exposure: ExposureOption = None,
+    error: ErrorOption = None,
     seed: SeedOption = 0,
     model: ModelOption = None,
     report: ReportOption = None,
@@ -138,7 +160,7 @@ def fit(
         check_places((model, report), read=[data], force=force)
         table, checksum = read_table(data, encoding, tuple(na or ())), sha256_of(data)
         missing = (*(na or ()), *table.missing)
-        chosen = Chosen(time, tuple(value or ()), group, dt, unit, time_unit, wide, missing)
+        chosen = Chosen(time, tuple(value or ()), group, dt, unit, time_unit, wide, missing, tuple(error or ()))
         seen = choose_columns(table.frame, chosen)
         notes = [*table.notes, *seen.notes]
         del table  # which is as large as the data
@@ -151,6 +173,9 @@ def fit(
             "cells": cells,
             "bounds": _bounds(bounds),
             "periodic": _periods(periodic),
+            "measurement": _numbers_or_learn(measurement, "--measurement"),
+            "order": order,
+            "exposure": _numbers_or_learn(exposure, "--exposure"),
             "random_state": seed,
             "learn": None if learn.lower() == "none" else learn,
             "progress": not json,
@@ -195,6 +220,17 @@ def _periods(given: list[str] | None) -> list[float | None] | None:
         return [None if text.lower() == "none" else float(text) for text in given] if given else None
     except ValueError:
         raise ValueError(f"--periodic {' '.join(given or [])} cannot be used: give a number, such as 360") from None
+
+
+def _numbers_or_learn(given: str | None, option: str) -> str | float | tuple[float, ...] | None:
+    """A number, several with commas between them, or the word."""
+    if given is None or given.lower() == "learn":
+        return None if given is None else "learn"
+    try:
+        numbers = tuple(float(part) for part in given.split(","))
+    except ValueError:
+        raise ValueError(f"{option} {given} cannot be used: give learn, or a number such as 0.1") from None
+    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def tell(sde: "SDE") -> None:
@@ -295,7 +331,7 @@ def facts_of(model: "Model") -> dict[str, Any]:
     """A fit for machines: numbers in the data's units, with bands."""
     from onepath.after.diagnose import diagnose
     from onepath.show.numbers import curves
-    from onepath.show.sentences import polynomials, weekends, whole_noise
+    from onepath.show.sentences import polynomials, readings_facts, weekends, whole_noise
 
     found = diagnose(model)
     observed, (points, drift, noise) = model.trajectory, curves(model)
@@ -318,6 +354,7 @@ def facts_of(model: "Model") -> dict[str, Any]:
         "verdict": found.verdict,
         "questions": [question._asdict() for question in found.questions],
         "constant_noise": model.constant_noise,
+        "readings": readings_facts(model),
         "equations": polynomials(model),
         "parameters": model.values,
         "points": points,

@@ -83,6 +83,7 @@ def simulate(
     with ending(json):
         import numpy as np
 
+        from onepath.after.forecast import last_point
         from onepath.io.atomic import check_places
 
         check_places([out], read=[model], force=force)
@@ -90,8 +91,7 @@ def simulate(
         d = sde.model_.dimension
         if start is not None and len(start) != d:
             raise ValueError(f"--start was given {len(start)} times, and the state has {d} dimensions")
-        readings = sde.model_.trajectory.x
-        begin = readings[~np.isnan(readings).any(axis=1)][-1] if start is None else np.asarray(start)
+        begin = last_point(sde.model_) if start is None else np.asarray(start)
         values = float(paths) * (steps + 1) * (d + 3)  # beside path, date and time
         check_memory(f"a table of {values:.3g} numbers", PER_CELL * values, "ask for fewer --steps or --paths")
         step = float(np.median(sde.model_.transitions.dt)) if dt is None else dt

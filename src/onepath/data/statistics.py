@@ -81,9 +81,12 @@ def neighbours(transitions: Transitions) -> tuple[Integers, Integers]:
     """
     x, y = transitions.x, transitions.y
     some = evenly(len(x) - 1, MOST_PAIRS)
-    end, start = x[some] + y[some], x[some + 1]
-    apart = nearest(end - start, transitions.period)
-    follows = np.all(np.abs(apart) <= 1e-9 * np.max(np.abs(start), axis=0, initial=0.0), axis=1)
+    if transitions.row is not None:
+        follows = transitions.row[some + 1] - transitions.row[some] == 1
+    else:
+        end, start = x[some] + y[some], x[some + 1]
+        apart = nearest(end - start, transitions.period)
+        follows = np.all(np.abs(apart) <= 1e-9 * np.max(np.abs(start), axis=0, initial=0.0), axis=1)
     if not transitions.alike:
         follows &= (transitions.weight[some] > 0) & (transitions.weight[some + 1] > 0)
     first = some[follows]

@@ -30,6 +30,7 @@ class Trajectory:
     unit: str | None  # the time unit that rates are per
     clock: Clock = UNDATED  # how dates became times
     period: np.ndarray | None = None  # (d,), of angles; 0 for what is none
+    error: np.ndarray | None = None  # (n, d), standard errors of single readings, where they were given
 
     @property
     def dimension(self) -> int:
@@ -66,12 +67,15 @@ def read_trajectory(
     unit: str | None = None,
     gap: float = 10.0,
     calendar: str | Clock = "auto",
+    error: Any = None,
+    partly: bool = False,
 ) -> Trajectory:
     """Check what the user hands in, once, and return it in the one form the package works with.
 
     Times come from `t`, from the constant step `dt`, or from the dates in a pandas index. Steps longer than `gap` times
     the median step are left out as recording gaps, and no transition bridges a missing row. `calendar` says which days
-    count: all, business days, whichever the data say, or those that count for another trajectory's clock.
+    count: all, business days, whichever the data say, or those that count for another trajectory's clock. `error` is
+    the standard error of each value. With `partly`, a row with some of its values is not missing.
     """
     pieces, several = _split(x)
     _check_options(t, dt, unit, gap, calendar)
@@ -87,16 +91,40 @@ def read_trajectory(
     time = np.concatenate(times) if several or t is not None else times[0]  # made here, so nobody else's
     record = np.repeat(np.arange(len(tables), dtype=np.int32), [len(table.values) for table in tables])
     # column by column: over a short last axis NumPy is many times slower
-    observed = ~np.logical_or.reduce([np.isnan(column) for column in values.T])
+    whole = ~np.logical_or.reduce([np.isnan(column) for column in values.T])
+    observed = ~np.logical_and.reduce([np.isnan(column) for column in values.T]) if partly else whole
 
     step, gaps, left_out, said = _steps(time, record, observed, gap)
-    check_sound(values, time, step, names, left_out)
+    check_sound(values, time, step[whole[step] & whole[step + 1]] if partly else step, names, left_out)
     check_marks(values, names)
     if gaps:
         caution(said)
-    for array in (values, time, record, step):
-        array.flags.writeable = False
-    return Trajectory(values, time, record, step, gaps, int(np.sum(~observed)), names, unit, clock)
+    errors = None if error is None else _read_errors(error, tables, several)
+    for array in (values, time, record, step, errors):
+        if array is not None:
+            array.flags.writeable = False
+    return Trajectory(values, time, record, step, gaps, int(np.sum(~observed)), names, unit, clock, error=errors)
+
+
+def _read_errors(error: Any, tables: list[Table], several: bool) -> np.ndarray:
+    """Standard errors (n, d) of all values, from what has their shape, or (n,) where a row has one in common."""
+    pieces = list(error) if several else [error]
+    if len(pieces) != len(tables):
+        raise ValueError(f"error has {len(pieces)} parts for {len(tables)} trajectories: give one for each")
+    found = []
+    for k, (piece, table) in enumerate(zip(pieces, tables, strict=True)):
+        what = f"error[{k}]" if several else "error"
+        values = read_numbers(piece, what)
+        shape = table.values.shape
+        if values.shape not in (shape, shape[:1], (shape[0], 1)):
+            raise ValueError(f"{what} has shape {values.shape} for values of shape {shape}: give one for each value")
+        own = np.broadcast_to(values.reshape(shape[0], -1), shape)
+        wrong = ~((own >= 0) & np.isfinite(own)) & ~np.isnan(table.values)
+        if np.any(wrong):
+            row = int(np.argwhere(wrong)[0, 0])
+            raise ValueError(f"{what} is {own[row].tolist()} in row {row}: a standard error is a number from 0 on")
+        found.append(own)
+    return np.concatenate(found)
 
 
 def _steps(time: np.ndarray, record: np.ndarray, observed: np.ndarray, gap: float) -> tuple[np.ndarray, int, str, str]:

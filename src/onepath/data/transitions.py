@@ -27,6 +27,7 @@ class Transitions:
     dt: Float[np.ndarray, " n"]
     weights: Float[np.ndarray, " n"] | None = None
     period: Float[np.ndarray, " d"] | None = None  # of angles; 0 for what is none
+    row: Integers | None = None  # (n,), where it grows by one, transitions follow each other; None if ends tell
 
     def __len__(self) -> int:
         return len(self.dt)
@@ -49,7 +50,8 @@ class Transitions:
     def rows(self, chosen: slice | Integers | Flags) -> "Transitions":
         """Some of the transitions."""
         weights = None if self.weights is None else self.weights[chosen]
-        return Transitions(self.x[chosen], self.y[chosen], self.dt[chosen], weights, self.period)
+        row = None if self.row is None else self.row[chosen]
+        return Transitions(self.x[chosen], self.y[chosen], self.dt[chosen], weights, self.period, row)
 
 
 class Units(NamedTuple):

@@ -4,7 +4,7 @@ import numpy as np
 
 from onepath.data.cells import Cells, cells_of, coarser
 from onepath.data.trajectory import Trajectory
-from onepath.data.transitions import Transitions, units_of
+from onepath.data.transitions import Transitions, Units, units_of
 from onepath.gp.parameters import Mask, pack, parameters_of
 from onepath.graph.default import build_graph, smoothing_of
 from onepath.graph.graph import Graph
@@ -33,9 +33,6 @@ from onepath.numerics.precision import in_double
 CELLS = {1: (256, 256), 2: (256, 1024), 3: (256, 2048)}
 """Cells that transitions are merged into, at least and at most, by dimension; above three dimensions as in three."""
 
-MOST_TURNS = 100
-"""Of an observation with the fit."""
-
 CLEARLY_BETTER = 7.0
 """Log-posterior probability by which one optimum is better than another, so that the other does not count."""
 
@@ -43,18 +40,12 @@ CLEARLY_BETTER = 7.0
 @in_double
 def fit(trajectory: Trajectory, options: FitOptions) -> Fit:
     """Learn drift and diffusion: once, or in turns with an observation that needs to know them."""
-    found, observation = None, options.observation
-    for _ in range(MOST_TURNS):
-        transitions = observation.transitions(trajectory, found)
-        if transitions is None:
-            break
-        _check_transitions(transitions, trajectory, observation)
-        found = fit_transitions(transitions, options)
-    else:
-        raise RuntimeError(f"The observation {observation.name!r} came to no end in {MOST_TURNS} turns with the fit.")
-    if found is None:
-        raise ValueError(f"The observation {observation.name!r} gave no transitions to learn from.")
-    return found
+
+    def fit_to(transitions: Transitions, like: Fit | None) -> Fit:
+        _check_transitions(transitions, trajectory, options.observation)
+        return fit_transitions(transitions, options) if like is None else fit_like(transitions, like, options)
+
+    return options.observation.learn(trajectory, fit_to)
 
 
 def cautions(found: Fit) -> list[str]:
@@ -79,8 +70,7 @@ def fit_transitions(transitions: Transitions, options: FitOptions) -> Fit:
     graph = build_graph(options.graph, transitions, units).with_law(options.law or EULER)
     mask = learned_mask(graph, options.fixed)
     cells = cells_of(transitions, units, options.cells or _usual_cells(transitions))
-    smoothing = np.asarray(smoothing_of(options.smoothing, graph, units)) if options.smoothing else None
-    completion = CompletionOptions(options.solver, options.tolerance, smoothing)
+    completion = _completion(options, graph, units)
     learned, first = None, None
     if options.search is not None and any(mask):
         problem = _problem(graph, mask, cells, completion)
@@ -100,6 +90,20 @@ def fit_transitions(transitions: Transitions, options: FitOptions) -> Fit:
     if stiffness is not None and law != EULER:
         stiffness = Stiffness(stiffness_of(completed.posterior.most_probable, cells).change, stiffness.shift)
     return Fit(transitions, units, completed, learned, stiffness)
+
+
+def fit_like(transitions: Transitions, like: Fit, options: FitOptions) -> Fit:
+    """One fit to transitions that are much the same: with its parameters, its law and the points of its features."""
+    posterior, completion = like.completed.posterior, like.completed.completion
+    graph, mask = posterior.graph, posterior.mask
+    cells = cells_of(transitions, like.units, options.cells or _usual_cells(transitions))
+    completed = complete_at(graph, mask, cells, _completion(options, graph, like.units), None, completion.weights)
+    return like._replace(transitions=transitions, completed=completed)
+
+
+def _completion(options: FitOptions, graph: Graph, units: Units) -> CompletionOptions:
+    smoothing = np.asarray(smoothing_of(options.smoothing, graph, units)) if options.smoothing else None
+    return CompletionOptions(options.solver, options.tolerance, smoothing)
 
 
 def _usual_cells(transitions: Transitions) -> int:

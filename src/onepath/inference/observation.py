@@ -6,12 +6,19 @@ trajectory → observation → weighted transitions → cells → search, comple
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from onepath.data.trajectory import Trajectory
 from onepath.data.transitions import Transitions, transitions_of
 from onepath.inference.result import Fit
+
+FitTo = Callable[[Transitions, Fit | None], Fit]
+"""A fit to transitions: kernels learned anew, or as in another fit."""
+
+MOST_TURNS = 100
+"""Of an observation with the fit."""
 
 
 class Observation(ABC):
@@ -22,6 +29,9 @@ class Observation(ABC):
 
     name: ClassVar[str]
     """As summaries call it."""
+
+    takes_parts: ClassVar[bool] = False
+    """Whether it can use rows of which some values are missing."""
 
     def __init_subclass__(cls) -> None:
         """Refuse an observation that does not say what it is, where it is written."""
@@ -35,6 +45,20 @@ class Observation(ABC):
         One for each step of the trajectory, in its order; a weight of 0 says that nothing is known of a step.
         `fit.increments(x, dt)` gives the means and covariances of increments under what was learned so far.
         """
+
+    def learn(self, trajectory: Trajectory, fit_to: FitTo) -> Fit:
+        """Transitions and fits in turns, to the end."""
+        found = None
+        for _ in range(MOST_TURNS):
+            transitions = self.transitions(trajectory, found)
+            if transitions is None:
+                break
+            found = fit_to(transitions, None)
+        else:
+            raise RuntimeError(f"The observation {self.name!r} came to no end in {MOST_TURNS} turns with the fit.")
+        if found is None:
+            raise ValueError(f"The observation {self.name!r} gave no transitions to learn from.")
+        return found
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from onepath.graph.graph import NOISES
 from onepath.graph.laws import EULER, LAWS, Law
 from onepath.graph.links import LINKS
 from onepath.inference.completion import SOLVERS, Solver
+from onepath.inference.hidden.observation import Hidden
+from onepath.inference.hidden.reading import reading_of
 from onepath.inference.learning.optimisers import bayesian_optimisation
 from onepath.inference.learning.search import LEARNERS, SearchOptions
 from onepath.inference.observation import Exact, Observation
@@ -28,8 +30,8 @@ class FitOptions(NamedTuple):
     smoothing: float = 0.0
 
 
-def read_options(settings: Mapping[str, Any], watch: Callable[[int, float], None]) -> FitOptions:
-    """The options that settings of `SDE`, by name, stand for."""
+def read_options(settings: Mapping[str, Any], watch: Callable[[int, float], None], errors: bool = False) -> FitOptions:
+    """The options that settings of `SDE`, by name, stand for; `errors` is whether readings come with their own."""
     _check(settings)
     learn, search = settings["learn"], None
     if learn is not None:
@@ -38,12 +40,27 @@ def read_options(settings: Mapping[str, Any], watch: Callable[[int, float], None
         search = SearchOptions(learn, splits, evaluations, settings["random_state"], watch)
     return FitOptions(
         graph=GraphOptions(**{name: settings[name] for name in GraphOptions._fields}),
-        observation=settings["observation"] or Exact(),
+        observation=_observation(settings, errors),
         law=_law(settings),
         solver=SOLVERS[settings["solver"]],
         search=search,
         **{name: settings[name] for name in ("fixed", "cells", "tolerance", "smoothing")},
     )
+
+
+def _observation(settings: Mapping[str, Any], errors: bool) -> Observation:
+    """Readings are the state itself unless something says that they are not."""
+    reading = reading_of(settings["measurement"], settings["order"], settings["exposure"])
+    if reading.is_exact and not errors:
+        return settings["observation"] or Exact()
+    if settings["observation"] is not None:
+        raise ValueError("observation is given beside measurement, order, exposure or error, which are one: give one")
+    if settings["periodic"] is not None:
+        raise ValueError(
+            "periodic and a hidden state are both asked for, but a filter does not know angles: unwrap the angle with "
+            "np.unwrap and leave periodic out, or take readings for the state itself"
+        )
+    return Hidden(reading)
 
 
 def _is_papers_way(settings: Mapping[str, Any]) -> bool:

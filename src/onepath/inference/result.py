@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from onepath.data.transitions import Transitions, Units
 from onepath.inference.adequacy import Stiffness
+from onepath.inference.hidden.reading import Observed
 from onepath.inference.learning.learned import LearnedTheta
 from onepath.inference.posterior.increments import increments
 from onepath.inference.posterior.mixture import Completed
@@ -19,6 +20,7 @@ class Fit(NamedTuple):
     completed: Completed
     learned: LearnedTheta | None
     stiffness: Stiffness | None
+    observed: Observed | None = None  # how readings come from states, where they are not the states themselves
 
     @in_double
     def increments(self, x: Floats, dt: Floats | float) -> tuple[Floats, Floats]:

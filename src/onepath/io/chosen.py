@@ -14,3 +14,4 @@ class Chosen(NamedTuple):
     time_unit: str | None = None  # that numbers in the time column, and dt, are counted in
     wide: bool = False  # whether each column of values is a trajectory of its own
     missing: tuple[str, ...] = ()  # further spellings of missing values
+    errors: tuple[str, ...] = ()  # columns of standard errors, one in common or one for each column of values

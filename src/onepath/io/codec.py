@@ -28,6 +28,7 @@ from onepath.gp.periodic import Harmonics, PeriodicMatern
 from onepath.graph.graph import Graph
 from onepath.graph.laws import LAWS, Law
 from onepath.inference.adequacy import Stiffness
+from onepath.inference.hidden.reading import Observed, Reading
 from onepath.inference.learning.optimisers import Optimum
 from onepath.inference.observation import Exact
 from onepath.inference.posterior.posterior import Member, Posterior
@@ -45,6 +46,7 @@ OWN: dict[str, type] = {
     for cls in (
         *(Matern, Linear, Cubic, PeriodicMatern, Harmonics, Basis, Unknown, Graph, Member, Posterior),
         *(Trajectory, Clock, Weekends, Business, Transitions, Units, Optimum, Stiffness, Methods, Exact),
+        *(Observed, Reading),
     )
 }
 """Classes of this package by the name that files call them by, wherever they live."""

@@ -27,26 +27,29 @@ class Readings(NamedTuple):
     dt: float | None
     unit: str | None
     notes: list[str]
+    error: Any = None
 
     @property
     def arguments(self) -> dict[str, Any]:
-        return {"x": self.x, "t": self.t, "dt": self.dt, "unit": self.unit}
+        given = {"x": self.x, "t": self.t, "dt": self.dt, "unit": self.unit}
+        return given if self.error is None else given | {"error": self.error}
 
 
 def choose_columns(frame: "pd.DataFrame", chosen: Chosen) -> Readings:
     """The trajectory or trajectories in a table."""
     notes: list[str] = []
-    for name in (chosen.time, *chosen.values, chosen.group):
+    for name in (chosen.time, *chosen.values, chosen.group, *chosen.errors):
         if name is not None and name not in frame.columns:
             raise BadTable(f"there is no column {name!r}. The columns are {listed(frame.columns)}")
     if chosen.time is not None and chosen.dt is not None:
         raise BadTable("--time and --dt were both given and may disagree: give one of them")
     clock, spare = find_clock(frame, chosen, notes)
-    names = _values(frame, chosen, spare, notes)
-    states = frame[names].apply(lambda column: _numbers(column, str(column.name), chosen.missing))
+    names = _values(frame, chosen, spare | set(chosen.errors), notes)
+    _check_errors(names, chosen)
+    states = frame[[*names, *chosen.errors]].apply(lambda column: _numbers(column, str(column.name), chosen.missing))
     if chosen.wide and len(names) < 2:
         raise BadTable(f"--wide makes a trajectory of each column, and {listed(names)} is the only one: leave it out")
-    _say_missing(frame[names], states, chosen, notes)
+    _say_missing(frame[names], states[names], chosen, notes)
     notes.insert(0, _said(clock, names, chosen))
     units = time_units(clock, chosen, notes)
     pieces = [(states, clock)]
@@ -57,16 +60,29 @@ def choose_columns(frame: "pd.DataFrame", chosen: Chosen) -> Readings:
     if chosen.wide:
         pieces = [_record(part[[name]], times) for part, times in pieces for name in names]
     several = chosen.wide or chosen.group is not None
-    x = [part for part, _ in pieces] if several else pieces[0][0]
+    errors = [part[list(chosen.errors)].to_numpy() for part, _ in pieces] if chosen.errors else [None]
+    states_of = [part if chosen.wide else part[names] for part, _ in pieces]
+    x = states_of if several else states_of[0]
     t = None if clock is None else ([times for _, times in pieces] if several else pieces[0][1])
-    return Readings(x, t, units.converted(chosen.dt), units.rates, notes)
+    error = errors if several and chosen.errors else errors[0]
+    return Readings(x, t, units.converted(chosen.dt), units.rates, notes, error)
+
+
+def _check_errors(names: list[str], chosen: Chosen) -> None:
+    if both := [name for name in chosen.errors if name in names]:
+        raise BadTable(f"{listed(both)} is given as --value and as --error: a column is one of them")
+    if chosen.errors and chosen.wide:
+        raise BadTable("--error and --wide were both given: put trajectories below each other, with --group")
+    if chosen.errors and len(chosen.errors) not in (1, len(names)):
+        raise BadTable(f"--error names {len(chosen.errors)} columns for {len(names)} of the state: give one for each")
 
 
 def _said(clock: "pd.Series | None", names: list[str], chosen: Chosen) -> str:
     time = f"a constant step of {chosen.dt:g}" if clock is None else f"time from {clock.name!r}"
     several = "each a trajectory of its own" if chosen.wide else f"a state of {len(names)} dimensions"
     state = f"state from {listed(names)}" + (f", {several}" if len(names) > 1 else "")
-    return f"{time}; {state}"
+    errors = f"; standard errors from {listed(chosen.errors)}" if chosen.errors else ""
+    return f"{time}; {state}{errors}"
 
 
 def _values(frame: "pd.DataFrame", chosen: Chosen, spare: set[str], notes: list[str]) -> list[str]:

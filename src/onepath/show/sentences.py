@@ -1,13 +1,21 @@
 """What a fit found, in sentences that the summary, the report and the command share."""
 
 import math
+from typing import Any
+
+import numpy as np
 
 from onepath.after.equation import equations, written
+from onepath.after.states import noise_of
+from onepath.data.statistics import mean_square
 from onepath.model import Model
 from onepath.show import numbers
 
 MUCH = 0.1
 """Share of an increment's mean square in λ from which the diffusion is not the whole story."""
+
+LITTLE = 0.3
+"""Of an increment: what noise of readings must be under to be called little."""
 
 
 def per_time(model: Model, root: bool = False) -> str:
@@ -83,6 +91,67 @@ def whole_noise(model: Model) -> str | None:
         return f"{what}; what coordinates have in common is in σ."
     share = numbers.unexplained(model)
     return f"{what}: λ, which does not grow with the step, is {share:.0%} of an increment's mean square."
+
+
+def readings(model: Model) -> list[str]:
+    """How readings come from states, where they are not the states themselves."""
+    if model.observed is None:
+        return []
+    reading, said = model.observed.reading, []
+    if reading.order == 2:
+        said.append("Readings are positions; velocities are hidden, and were filtered from them.")
+    if reading.exposure is not None:
+        said.append(f"A reading averages over {reading.exposure:.3g} of the step before it.")
+    if reading.learns_noise:
+        said += _learned_noise(model)
+    elif reading.measurement is not None:
+        known = " and ".join(f"{each:.4g}" for each in noise_of(model).deviation)
+        said.append(f"Readings have an error of {known}, as given.")
+    elif model.trajectory.error is not None:
+        said.append("Readings have the errors that came with them.")
+    return said
+
+
+def _learned_noise(model: Model) -> list[str]:
+    """Of each channel, with what the data cannot tell."""
+    scaled, said = model.trajectory.error is not None, []
+    moves = np.sqrt(mean_square(model.transitions))[: model.trajectory.dimension]
+    parts = zip(model.trajectory.names, *noise_of(model), moves, strict=False)
+    for name, deviation, low, high, move in parts:
+        of = f" of {name}" if model.trajectory.dimension > 1 else ""
+        what = (
+            f"The errors given for readings{of} are right up to a factor of"
+            if scaled
+            else f"Readings{of} have an error of"
+        )
+        if low > 0.0:
+            said.append(f"{what} {deviation:.4g} (90 % band {low:.4g} to {high:.4g}), learned.")
+        elif scaled:
+            said.append(f"{what} at most {high:.4g}: they may be none.")
+        elif high < LITTLE * move:
+            said.append(
+                f"Readings{of} have little error or none: at most {high:.4g}, {high / move:.0%} of an increment."
+            )
+        else:
+            said.append(
+                f"Readings{of} have an error of at most {high:.4g}, and maybe none: at this step the data hardly tell "
+                "noise of readings from diffusion. Read more often, or give the error that the instrument has."
+            )
+    return said
+
+
+def readings_facts(model: Model) -> dict[str, Any] | None:
+    """The same for machines."""
+    if model.observed is None:
+        return None
+    noise, reading = noise_of(model), model.observed.reading
+    return {
+        "noise": noise.deviation,
+        "band_90": [noise.lower, noise.upper],
+        "learned": reading.learns_noise,
+        "order": reading.order,
+        "exposure": reading.exposure,
+    }
 
 
 def caution(model: Model) -> str | None:

@@ -35,7 +35,8 @@ def _data(model: Model) -> list[str]:
         )
     if (said := sentences.weekends(model)) is not None:
         lines.append(f"            {said}")
-    if model.methods.observation != "exact":
+    lines += [f"            {said}" for said in sentences.readings(model)]
+    if model.methods.observation != "exact" and model.observed is None:
         counts = f"which counts {model.transitions.total:.6g}"
         lines.append(f"            observation: {model.methods.observation}, {counts}")
     return lines

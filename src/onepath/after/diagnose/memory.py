@@ -91,6 +91,9 @@ def predictions(residuals: Residuals, steps: int) -> tuple[Floats, Floats, Float
     begin = begin[:: max(1, -(-len(begin) // STARTS))]
     if len(begin) == 0:
         return np.zeros((0, d)), np.zeros((0, d)), np.zeros(0)
+    weight = np.min([residuals.weight[begin + k] for k in range(steps)], axis=0)
+    if residuals.transitions.row is not None:  # increments of a filter do not lead from state to state
+        return sum(residuals.z[begin + k] for k in range(steps)) / np.sqrt(steps), residuals.z[begin], weight
     offsets = np.sqrt(d + 0.5) * np.concatenate([np.zeros((1, d)), np.eye(d), -np.eye(d)])
     # the first step begins at one point, whose law is known
     mean, covariance = x[begin] + residuals.expected[begin], residuals.covariance[begin]
@@ -103,6 +106,5 @@ def predictions(residuals: Residuals, steps: int) -> tuple[Floats, Floats, Float
         covariance = np.einsum("nki,nkj->nij", apart, apart) / (2 * d + 1)
         covariance += step_covariance.reshape(*points.shape, d).mean(axis=1)
     error = nearest(x[begin + steps - 1] + y[begin + steps - 1] - mean, residuals.transitions.period)
-    weight = np.min([residuals.weight[begin + k] for k in range(steps)], axis=0)
     whitened = np.asarray(np.linalg.solve(lower_roots(covariance), error[:, :, None])[:, :, 0], float)
     return whitened, residuals.z[begin], weight

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from onepath.after import consequences
 from onepath.after.forecast import Paths
 from onepath.after.forecast import forecast as paths_ahead
+from onepath.after.states import states
 from onepath.model import Curve, Model, asked_once
 from onepath.numerics.arrays import Floats, Integers
 from onepath.show.numbers import QUANTILES, Shown, shown_at
@@ -35,6 +36,9 @@ POINTS, DRAWS = 200, 400
 MOST_DRAWN = 2000
 """Points of a trajectory that are drawn as they are; longer ones by their extremes in as many intervals."""
 
+MOST_READINGS = 300
+"""Readings that are drawn beside the states that they are of."""
+
 BINS = 40
 BASEMENT = 0.16
 """Share of an axes' height that the data's density takes."""
@@ -58,6 +62,9 @@ def _density_under(axes: Axes, values: Floats) -> None:
 def trajectory(model: Model, figure: Any) -> None:
     """What was observed; gaps stay empty."""
     observed = model.trajectory
+    if model.observed is not None:
+        _hidden(model, figure)
+        return
     for i, axes in enumerate(panels := _panels(figure, observed.dimension, share=True)):
         t, x = _with_breaks(when(model, observed.t), observed.x[:, i], observed.step)
         shown = _thinned(x)
@@ -65,6 +72,29 @@ def trajectory(model: Model, figure: Any) -> None:
         axes.set_ylabel(plain(observed.names[i]))
     time_axis(panels[-1], model)
     panels[0].set_title("Trajectory")
+
+
+def _hidden(model: Model, figure: Any) -> None:
+    """States with their bands, and the readings as points: the last ones, of which single ones can be seen."""
+    observed, found = model.trajectory, states(model)
+    last = slice(max(0, len(observed.t) - MOST_READINGS), None)
+    lower, upper = found.band()
+    for i, axes in enumerate(panels := _panels(figure, model.dimension, share=True)):
+        begins = np.setdiff1d(np.arange(1, len(observed.t[last])), observed.step - (last.start or 0) + 1)
+        t = np.insert(when(model, observed.t[last]), begins, when(model, observed.t[last])[begins])
+        path, low, high = (np.insert(part[last, i], begins, np.nan) for part in (found.smoothed, lower, upper))
+        if i < observed.dimension:
+            axes.plot(
+                when(model, observed.t[last]), observed.x[last, i], ".", color=MUTED, ms=3, mew=0, label="readings"
+            )
+        axes.fill_between(t, low, high, color=FIT, alpha=0.3, lw=0, label="90 % band")
+        axes.plot(t, path, color=FIT, lw=0.9, label="state, given all readings")
+        axes.set_ylabel(plain(model.names[i]))
+    time_axis(panels[-1], model)
+    panels[0].set_title(
+        "Trajectory" if len(observed.t) <= MOST_READINGS else f"Trajectory, its last {MOST_READINGS} readings"
+    )
+    legend_above(panels[0])
 
 
 def _with_breaks(t: Any, x: Floats, step: Integers) -> tuple[Any, Floats]:
@@ -186,13 +216,14 @@ def forecast(model: Model, figure: Any) -> None:
     levels = np.asarray(fan.quantiles(QUANTILES))
     last = slice(max(0, len(observed.t) - 2 * len(fan.t)), None)
     before, ahead = when(model, observed.t[last]), when(model, fan.t)
-    for i, axes in enumerate(panels := _panels(figure, observed.dimension, share=True)):
-        axes.plot(before, observed.x[last, i], color=MUTED, lw=0.9, label="data")
+    seen = observed.x if model.observed is None else states(model).smoothed
+    for i, axes in enumerate(panels := _panels(figure, model.dimension, share=True)):
+        axes.plot(before, seen[last, i], color=MUTED, lw=0.9, label="data" if model.observed is None else "state")
         low, lower, middle, upper, high = levels[:, :, i]
         axes.fill_between(ahead, low, high, color=SECOND, alpha=0.18, lw=0, label="90 %")
         axes.fill_between(ahead, lower, upper, color=SECOND, alpha=0.28, lw=0, label="50 %")
         axes.plot(ahead, middle, color=SECOND, label="median")
-        axes.set_ylabel(plain(observed.names[i]))
+        axes.set_ylabel(plain(model.names[i]))
     time_axis(panels[-1], model)
     panels[0].set_title("Forecast")
     legend_above(panels[0])

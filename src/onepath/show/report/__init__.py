@@ -37,6 +37,14 @@ CAPTIONS = {
     "known about drift and diffusion included.",
 }
 
+HIDDEN_CAPTIONS = {
+    "trajectory": "Readings, and the state that was hidden: its mean and 90 % band given all of them.",
+    "diagnosis": "Whitened innovations, what a reading was beyond what those before it foretold; independent standard "
+    "normal numbers if the model is right: in time; their autocorrelation, grey where 90 % would lie; against normal "
+    "quantiles; and the diffusion as every 2nd, 3rd, 5th, 10th point has it, with its 90 % range.",
+}
+"""Where readings are not the state itself."""
+
 
 class Numbered:
     """Figures of one report, numbered as they come."""
@@ -45,7 +53,8 @@ class Numbered:
         self.model, self.truth, self.count = model, truth, 0
 
     def __call__(self, name: str) -> str:
-        caption = CAPTIONS[name]
+        hidden = self.model.observed is not None and name in HIDDEN_CAPTIONS
+        caption = HIDDEN_CAPTIONS[name] if hidden else CAPTIONS[name]
         if self.truth is not None and FIGURES[name].shows_truth:
             caption += " Dashed or thin black: the truth."
         wide = size_of(name, self.model.dimension) != size_of(name, self.model.dimension, phone=True)

@@ -58,7 +58,8 @@ def data_facts(model: Model, about: About) -> Rows:
         ("Recording gaps", f"{observed.gaps}, left out" if observed.gaps else "none"),
     ]
     rows += [("Weekends", weekends)] if weekends else []
-    if model.methods.observation != "exact":
+    rows += [("Readings", said) for said in sentences.readings(model)]
+    if model.methods.observation != "exact" and model.observed is None:
         rows.append(("Observation", f"{model.methods.observation}; transitions count {model.transitions.total:.6g}"))
     for name, column in zip(model.names, model.transitions.x.T, strict=True):
         rows.append((f"Range of {name}", f"{column.min():.4g} to {column.max():.4g}, mean {column.mean():.4g}"))

@@ -1,0 +1,1 @@
+"""Hidden states: readings with noise, velocities that nobody read, averages over an exposure."""

@@ -1,0 +1,121 @@
+"""Readings of a hidden state, which is filtered in turns with the fit."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from onepath.data.trajectory import Trajectory
+from onepath.data.transitions import Transitions
+from onepath.inference.hidden.bands import with_information
+from onepath.inference.hidden.filter import filtered
+from onepath.inference.hidden.learning import Path, Search, first_path, followed, search
+from onepath.inference.hidden.reading import Observed, Reading, Readings, readings_of
+from onepath.inference.observation import FitTo, Observation
+from onepath.inference.result import Fit
+from onepath.numerics.arrays import Floats
+
+TURNS = 6
+"""Of the filter with the fit, at most, between learning kernels first and last."""
+
+SETTLED = 0.5
+"""What one more turn must add to the innovations' log-likelihood."""
+
+UNCERTAIN = 10.0
+"""A state this many times less certain than usual, in variances, is none to learn from."""
+
+
+@dataclass(frozen=True)
+class Hidden(Observation):
+    """States are filtered from readings with what is known of their law, and learned from in turn."""
+
+    name: ClassVar[str] = "hidden"
+    takes_parts: ClassVar[bool] = True
+    reading: Reading
+
+    def transitions(self, trajectory: Trajectory, fit: Fit | None) -> Transitions:
+        """Filtered under a fit; under a random walk where there is none yet."""
+        readings = readings_of(trajectory, self.reading)
+        path = first_path(readings)
+        return filtered_transitions(readings, path if fit is None else followed(readings, fit, path, path.scales))
+
+    def learn(self, trajectory: Trajectory, fit_to: FitTo) -> Fit:
+        """Kernels are learned first and last, functions in every turn."""
+        readings = readings_of(trajectory, self.reading)
+        path = first_path(readings)
+        fit, best = fit_to(filtered_transitions(readings, path), None), -np.inf
+        for _ in range(TURNS):
+            path, found = _searched(readings, fit, path)
+            if found.judged.value < best + SETTLED:
+                break
+            fit, best = fit_to(filtered_transitions(readings, path), fit), found.judged.value
+        fit = fit_to(filtered_transitions(readings, path), None)
+        path, found = _searched(readings, fit, path)
+        observed = _observed(self.reading, readings, found)
+        completed = fit.completed
+        posterior = with_information(completed.posterior, observed.share)
+        path = followed(readings, fit, path, observed.scales)
+        evidence = completed.evidence + density_ratio(readings, path)
+        completed = completed._replace(posterior=posterior, evidence=evidence)
+        return fit._replace(completed=completed, transitions=filtered_transitions(readings, path), observed=observed)
+
+
+def _searched(readings: Readings, fit: Fit, path: Path) -> tuple[Path, Search]:
+    path = followed(readings, fit, path, path.scales)
+    found = search(path.rows, path.setting, path.scales, readings)
+    return path._replace(scales=found.scales, found=filtered(found.scales, path.rows, path.setting)), found
+
+
+def filtered_transitions(readings: Readings, path: Path) -> Transitions:
+    """From filtered states on, each with the increment m + Q^½ V^-½ ν.
+
+    In a steady filter that is m + K ν, what the state is moved by: white, with the variance that the diffusion gives.
+    Roots are turned so that they come nearest to that.
+    """
+    rows, found = path.rows, path.found
+    to = np.flatnonzero(readings.begins == 0)
+    start, start_spread = found.state[to - 1], found.covariance[to - 1]
+    mean = rows.mean[to] + np.einsum("nij,nj->ni", rows.flow[to] - np.eye(start.shape[1]), start - rows.near[to])
+    covariance = np.exp(path.scales[0]) * rows.covariance[to]
+    y = mean + _as_increments(covariance, found.variance[to], found.gain[to], found.innovation[to])
+    usual = np.median(np.diagonal(start_spread + covariance, axis1=1, axis2=2), axis=0)
+    certain = np.all(np.diagonal(start_spread, axis1=1, axis2=2) < UNCERTAIN * usual, axis=1)
+    weight = (certain & readings.whole[to]).astype(float)
+    return Transitions(start, y, readings.dt[to], None if weight.all() else weight, row=to - 1)
+
+
+def _as_increments(covariance: Floats, variance: Floats, gain: Floats, innovation: Floats) -> Floats:
+    """Q^½ V^-½ ν, the roots L_Q O L_V⁻¹ with the orthogonal O that is nearest to L_Q⁻¹ K L_V."""
+    if covariance.shape[1] == 1:
+        return np.sqrt(covariance[:, 0] / variance[:, 0]) * innovation
+    lower, read = np.linalg.cholesky(covariance), np.linalg.cholesky(variance)
+    left, _, right = np.linalg.svd(np.linalg.solve(lower, gain @ read), full_matrices=False)
+    white = np.linalg.solve(read, innovation[:, :, None])
+    return np.asarray((lower @ (left @ right) @ white)[:, :, 0])
+
+
+def density_ratio(readings: Readings, path: Path) -> float:
+    """ln of the density of readings over that of the increments that they became: Σ ½ ln det Q - ½ ln det V."""
+    to = np.flatnonzero((readings.begins == 0) & readings.whole)
+    parts = (np.exp(path.scales[0]) * path.rows.covariance[to], path.found.variance[to])
+    logs = [np.linalg.slogdet(part)[1] for part in parts]
+    return 0.5 * float(np.sum(logs[0] - logs[1]))
+
+
+def _observed(reading: Reading, readings: Readings, found: Search) -> Observed:
+    """Variances with bands by the curvature of the likelihood, and what it says about a factor on Q."""
+    learned, fisher = np.asarray(readings.units.any(axis=0)), found.judged.fisher
+    variance = np.exp(found.scales[1:])
+    free = np.concatenate([[True], learned])
+    # in variances, not in their logarithms: near 0 those mean nothing
+    slope = np.concatenate([[1.0], variance])[free]
+    inverse = np.linalg.pinv(fisher[np.ix_(free, free)] / (slope[:, None] * slope), hermitian=True)
+    deviation = np.zeros(len(variance))
+    deviation[learned] = np.sqrt(np.maximum(np.diagonal(inverse)[1:], 0.0))
+    low, high = (np.sqrt(np.maximum(variance + sign * 1.645 * deviation, 0.0)) for sign in (-1, 1))
+    whole = 0.5 * readings.total
+    share = float(np.clip(1.0 / max(inverse[0, 0] * whole, 1.0), 0.0, 1.0))
+    noise = np.where(learned, np.sqrt(variance), 0.0)
+    return Observed(
+        reading, noise, np.where(learned, low, 0.0), np.where(learned, high, 0.0), learned, found.judged.value, share
+    )

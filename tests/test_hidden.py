@@ -1,0 +1,224 @@
+"""Readings of hidden states: the filter against dense Gaussians, and what is learned against known truth."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from onepath import SDE, load
+from onepath.inference.hidden.filter import Rows, Setting, filtered, judged, smoothed
+from onepath.inference.hidden.learning import Path
+from onepath.inference.hidden.observation import filtered_transitions
+from onepath.inference.hidden.reading import Readings
+from onepath.numerics.precision import in_double
+
+RATE, SIGMA = 1.3, 0.8
+
+
+def linear_rows(n=60, dimension=2, read=2, seed=0):
+    """A linear system: irregular steps, missing readings, two records, noise that is given and that is learned."""
+    rng = np.random.default_rng(seed)
+    dt = rng.uniform(0.05, 0.4, n)
+    turn = np.array([[-RATE, 0.7, 0.1], [-0.4, -0.9, 0.3], [0.2, -0.1, -0.5]])[:dimension, :dimension]
+    flow = np.eye(dimension) + dt[:, None, None] * turn
+    root = rng.normal(size=(dimension, dimension))
+    covariance = dt[:, None, None] * (root @ root.T)
+    near = rng.normal(size=(n, dimension))
+    mean = np.einsum("nij,nj->ni", flow - np.eye(dimension), near) + 0.1
+    seen = (rng.uniform(size=(n, read)) < 0.8).astype(float)
+    begins = np.zeros(n)
+    begins[[0, n // 3]] = 1.0
+    given = np.tile(np.diag(np.full(read, 0.05)) + 0.02, (n, 1, 1))
+    units = rng.uniform(0.5, 2.0, (n, read))
+    z = seen * rng.normal(size=(n, read))
+    setting = Setting(np.eye(read, dimension), np.full(dimension, 0.3), 2.0 * np.eye(dimension))
+    return Rows(near, mean, flow, covariance, begins, z, seen, given, units), setting
+
+
+def dense(rows, setting, scales):
+    """Mean and covariance of all states together, and of all readings, by matrices of everything."""
+    n, size = rows.near.shape
+    mean, covariance = np.zeros((n, size)), np.zeros((n, size, n, size))
+    for k in range(n):
+        if rows.begins[k]:
+            mean[k], covariance[k, :, k] = setting.mean, setting.covariance
+            continue
+        flow = rows.flow[k]
+        mean[k] = rows.near[k] + rows.mean[k] + flow @ (mean[k - 1] - rows.near[k])
+        covariance[k, :, :k] = np.tensordot(flow, covariance[k - 1, :, :k], axes=1)
+        covariance[:k, :, k] = np.moveaxis(covariance[k, :, :k], 0, 2)
+        covariance[k, :, k] = flow @ covariance[k - 1, :, k - 1] @ flow.T + np.exp(scales[0]) * rows.covariance[k]
+    noise = rows.given + np.exp(scales[1:])[None, :, None] * rows.units[:, :, None] * np.eye(rows.z.shape[1])
+    sees = np.zeros((n, rows.z.shape[1], n, size))
+    sees[np.arange(n), :, np.arange(n)] = setting.seen
+    kept = rows.read.ravel() > 0
+    sees = sees.reshape(kept.size, n * size)[kept]
+    own = np.zeros((n, rows.z.shape[1], n, rows.z.shape[1]))
+    own[np.arange(n), :, np.arange(n)] = noise
+    own = own.reshape(kept.size, kept.size)[np.ix_(kept, kept)]
+    flat = covariance.reshape(n * size, n * size)
+    return mean.ravel(), flat, sees, sees @ flat @ sees.T + own, rows.z.ravel()[kept]
+
+
+@pytest.mark.parametrize(("dimension", "read"), [(1, 1), (2, 2), (3, 2)])
+def test_the_filter_and_the_smoother_are_conditional_gaussians(dimension, read):
+    rows, setting = linear_rows(dimension=dimension, read=read)
+    scales = np.array([0.3, -1.0, -2.0])[: 1 + read]
+    mean, covariance, sees, of_readings, z = dense(rows, setting, scales)
+    found = in_double(filtered)(scales, rows, setting)
+    value = in_double(judged)(scales, rows, setting).value
+    assert value == pytest.approx(multivariate_normal(sees @ mean, of_readings).logpdf(z), rel=1e-9)
+    gain = np.linalg.solve(of_readings, sees @ covariance).T
+    best, left = mean + gain @ (z - sees @ mean), covariance - gain @ sees @ covariance
+    smooth, spread = in_double(smoothed)(found, rows)
+    np.testing.assert_allclose(smooth.ravel(), best, atol=1e-9)
+    blocks = left.reshape(len(rows.z), dimension, len(rows.z), dimension)
+    np.testing.assert_allclose(spread, blocks[np.arange(len(rows.z)), :, np.arange(len(rows.z))], atol=1e-9)
+    np.testing.assert_allclose(found.state[-1], best[-dimension:], atol=1e-9)
+
+
+def test_slopes_of_the_likelihood_are_those_of_differences():
+    rows, setting = linear_rows(dimension=3, read=2)
+    scales, step = np.array([0.3, -1.0, -2.0]), 1e-5
+    slope = in_double(judged)(scales, rows, setting).slope
+    for k, direction in enumerate(step * np.eye(3)):
+        ends = [in_double(judged)(scales + sign * direction, rows, setting).value for sign in (-1, 1)]
+        assert slope[k] == pytest.approx((ends[1] - ends[0]) / (2 * step), rel=1e-6)
+
+
+def test_in_a_steady_filter_increments_are_what_the_state_is_moved_by():
+    n, one = 400, np.ones((400, 1, 1))
+    z = np.random.default_rng(0).normal(size=(n, 1))
+    begins = np.eye(1, n)[0]
+    rows = Rows(np.zeros((n, 1)), np.zeros((n, 1)), one, one, begins, z, np.ones((n, 1)), 0.5 * one, np.zeros((n, 1)))
+    setting, scales = Setting(np.eye(1), np.zeros(1), np.eye(1)), np.zeros(2)
+    found = in_double(filtered)(scales, rows, setting)
+    readings = Readings(z, np.ones((n, 1)), begins, np.ones(n), 0.5 * one, np.zeros((n, 1)))
+    made = filtered_transitions(readings, Path(rows, setting, scales, found))
+    np.testing.assert_allclose(made.y[200:], np.diff(found.state, axis=0)[200:], rtol=1e-9)
+
+
+def ornstein_uhlenbeck(n, dt, seed, mean=0.0):
+    """Exact transitions of dX = -RATE X dt + SIGMA dW; dt may be one for each step."""
+    rng, dt = np.random.default_rng(seed), np.broadcast_to(dt, n)
+    left = np.exp(-RATE * dt)
+    size = SIGMA * np.sqrt((1 - left**2) / (2 * RATE))
+    x = np.zeros(n + 1)
+    for k in range(n):
+        x[k + 1] = left[k] * x[k] + size[k] * rng.standard_normal()
+    return x + mean
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    """Readings with noise as large as an increment, and a fit to them."""
+    x = ornstein_uhlenbeck(3000, 0.02, seed=1)
+    size = float(np.sqrt(np.mean(np.diff(x) ** 2)))
+    z = x + size * np.random.default_rng(2).standard_normal(len(x))
+    return x, z, size, SDE(measurement="learn", progress=False).fit(z, dt=0.02)
+
+
+def test_noise_and_diffusion_are_told_apart(noisy):
+    _, z, size, sde = noisy
+    raw = SDE(progress=False).fit(z, dt=0.02)
+    assert raw.diffusion([0.0])[0] > 1.5 * SIGMA
+    assert sde.diffusion([0.0])[0] == pytest.approx(SIGMA, rel=0.08)
+    deviation, lower, upper = (float(part[0]) for part in sde.measurement_)
+    assert deviation == pytest.approx(size, rel=0.05)
+    assert lower < size < upper
+    assert "measurement noise" in raw.diagnose().faults
+    assert sde.diagnose().fits
+    assert sde.score(z[:1000], dt=0.02) > raw.score(z[:1000], dt=0.02) + 0.02
+    assert sde.evidence_ > raw.evidence_ + 20
+
+
+def test_hidden_states_are_nearer_than_readings_and_within_their_bands(noisy):
+    x, _, size, sde = noisy
+    state = sde.state_
+    off = [float(np.sqrt(np.mean((part[:, 0] - x) ** 2))) for part in (state.filtered, state.smoothed)]
+    assert off[1] < off[0] < 0.9 * size
+    lower, upper = state.band(0.9)
+    assert np.mean((lower[:, 0] < x) & (x < upper[:, 0])) == pytest.approx(0.9, abs=0.03)
+    table = state.frame()
+    assert list(table.columns) == ["x", "x_lower", "x_upper", "x_filtered"]
+    assert len(table) == len(x)
+
+
+def test_forecasts_start_from_what_is_known_of_the_state(noisy):
+    *_, size, sde = noisy
+    of_states, of_readings = (sde.forecast(2, paths=4000, random_state=0, readings=each) for each in (False, True))
+    known = float(sde.state_.filtered_deviation[-1, 0])
+    assert of_states.x[:, 0].std() == pytest.approx(known, rel=0.05)
+    assert of_readings.x[:, 0].std() == pytest.approx(np.hypot(known, size), rel=0.08)
+
+
+def test_a_model_file_keeps_readings(noisy, tmp_path):
+    sde = noisy[-1]
+    again = load(sde.save(tmp_path / "noisy.onepath"))
+    np.testing.assert_array_equal(again.state_.smoothed, sde.state_.smoothed)
+    np.testing.assert_array_equal(again.measurement_, sde.measurement_)
+    assert again.get_params()["measurement"] == "learn"
+
+
+def test_hidden_states_are_the_same_in_other_units(noisy):
+    _, z, _, sde = noisy
+    other = SDE(measurement="learn", progress=False).fit(1e4 + 1e-3 * z, dt=20.0)
+    assert float(other.measurement_.deviation[0]) == pytest.approx(
+        1e-3 * float(sde.measurement_.deviation[0]), rel=1e-4
+    )
+    at = np.linspace(-0.5, 0.5, 5)
+    np.testing.assert_allclose(other.diffusion(1e4 + 1e-3 * at), 1e-3 / np.sqrt(1000.0) * sde.diffusion(at), rtol=1e-3)
+
+
+def test_several_records_in_any_order_with_errors_of_their_own():
+    """Irregular steps, two records of different precision, a gap and missing rows: one answer, whatever the order."""
+    rng, parts, sizes = np.random.default_rng(5), [], (0.05, 0.2)
+    for seed, size in enumerate(sizes):
+        dt = rng.uniform(0.01, 0.03, 1500)
+        dt[700] = 5.0
+        x = ornstein_uhlenbeck(1500, dt, seed)
+        z = x + size * rng.standard_normal(len(x))
+        z[[100, 400, 401]] = np.nan
+        parts.append((z, np.concatenate([[0.0], np.cumsum(dt)]), np.full(len(z), size)))
+    found = []
+    for order in (parts, parts[::-1]):
+        z, t, error = (list(each) for each in zip(*order, strict=True))
+        with pytest.warns(UserWarning, match="recording gaps"):
+            found.append(SDE(progress=False).fit(z, t=t, error=error))
+    assert found[0].diffusion([0.0])[0] == pytest.approx(SIGMA, rel=0.12)
+    np.testing.assert_allclose(found[0].diffusion([-0.3, 0.3]), found[1].diffusion([-0.3, 0.3]), rtol=1e-3)
+    z, t, error = (list(each) for each in zip(*parts, strict=True))
+    with pytest.warns(UserWarning, match="recording gaps"):
+        scaled = SDE(measurement="learn", progress=False).fit(z, t=t, error=[0.5 * each for each in error])
+    assert float(scaled.measurement_.deviation[0]) == pytest.approx(2.0, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"measurement": "guess"}, "measurement='guess' cannot be used"),
+        ({"measurement": -1.0}, "cannot be used"),
+        ({"measurement": (0.1, 0.2)}, "one for each"),
+        ({"order": 3}, "order=3 cannot be used"),
+        ({"exposure": 2.0}, "exposure=2.0 cannot be used"),
+        ({"measurement": "learn", "exposure": "learn"}, "learn one of them and give the other"),
+        ({"measurement": "learn", "periodic": 6.0}, "np.unwrap"),
+    ],
+)
+def test_what_readings_cannot_be(settings, message):
+    with pytest.raises(ValueError, match=message):
+        SDE(**settings, progress=False).fit(ornstein_uhlenbeck(200, 0.1, 0), dt=0.1)
+
+
+def test_errors_must_be_those_of_the_values():
+    x = ornstein_uhlenbeck(200, 0.1, 0)
+    with pytest.raises(ValueError, match=r"error has shape \(3,\)"):
+        SDE(progress=False).fit(x, dt=0.1, error=np.ones(3))
+    with pytest.raises(ValueError, match="in row 4: a standard error is a number from 0 on"):
+        SDE(progress=False).fit(x, dt=0.1, error=np.where(np.arange(201) == 4, -1.0, 1.0))
+
+
+def test_nothing_is_hidden_unless_asked():
+    sde = SDE(progress=False).fit(ornstein_uhlenbeck(200, 0.1, 0), dt=0.1)
+    assert sde.measurement_ is None
+    with pytest.raises(ValueError, match="no state is hidden"):
+        _ = sde.state_
