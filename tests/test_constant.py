@@ -182,7 +182,7 @@ def test_nothing_is_said_where_nothing_is_learned():
 
 @pytest.mark.slow
 def test_its_level_is_that_of_the_law_that_is_taken(table):
-    """Euler's σ² is (1 - e^(-2 dt)) / 2 dt of the truth's, 5 % less here; exact is maximum likelihood of a linear law."""
+    """Euler's σ² is (1 - e^(-2 dt)) / 2 dt of the truth's, 5 % less here; exact is a linear law's likelihood."""
     decay, rng, x = np.exp(-0.05), np.random.default_rng(5), np.zeros(3001)
     for k, noise in enumerate(np.sqrt((1 - decay**2) / 2) * rng.standard_normal(3000)):
         x[k + 1] = decay * x[k] + noise

@@ -340,6 +340,30 @@ def test_a_small_season_does_not_matter():
     assert not answer.matters
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("readings", ["exact", "blurred", "noisy"])
+def test_the_range_said_with_a_verdict_holds_if_readings_are_not_quite_the_state(readings, table):
+    """Faults too small to be seen: σ of 40 paths is outside of what is said about as often as the 10 % allow."""
+    dt, outside, fits = 0.02, 0, 0
+    for seed in range(40):
+        rng = np.random.default_rng([3, seed])
+        fine = ornstein_uhlenbeck(rng, 20 * STEPS, dt / 20)[1:].reshape(STEPS, 20)
+        path = fine[:, :6].mean(axis=1) if readings == "blurred" else fine[:, 0]
+        path = path + (0.15 * np.sqrt(2 * dt) * rng.standard_normal(STEPS) if readings == "noisy" else 0.0)
+        residuals = regression(path[:, None], dt)
+        found = diagnosis_of(law_checks(residuals, "seconds"))
+        if found.fits:
+            low, high = found.within
+            truth = np.sqrt((1 - np.exp(-2 * dt)) / residuals.covariance[0, 0, 0])
+            fits, outside = fits + 1, outside + (not low < truth < high)
+            assert f"the diffusion is {low:.2f} to {high:.2f} times what is shown (90 %)." in found.verdict
+        else:
+            assert found.within is None
+    table(f"{readings}: {fits} of 40 fit, {outside} of these outside of what is said")
+    assert fits >= 20
+    assert outside <= 8
+
+
 @pytest.mark.parametrize(("g", "kind"), [(0.2, "velocity"), (1.0, "velocity")])
 def test_a_velocity_is_told_from_blur_by_the_second_lag(g, kind):
     """Displacements of an Ornstein–Uhlenbeck velocity, exact in a step of g relaxation times, 20 substeps each."""

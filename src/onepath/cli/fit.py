@@ -352,6 +352,7 @@ def facts_of(model: "Model") -> dict[str, Any]:
         "outcome": model.outcome,
         "fits": found.fits,
         "verdict": found.verdict,
+        "diffusion_within": found.within,
         "questions": [question._asdict() for question in found.questions],
         "constant_noise": model.constant_noise,
         "readings": readings_facts(model),

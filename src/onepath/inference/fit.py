@@ -161,7 +161,7 @@ def _adequate_law(found: Completed, cells: Cells) -> tuple[Law, Stiffness]:
 def _at_level(
     graph: Graph, mask: Mask, cells: Cells, options: CompletionOptions, learned: LearnedTheta | None, start: Floats
 ) -> LearnedTheta | None:
-    """What was learned by another law, with constant noise at the level that this one finds, on cells as in the search."""
+    """What was learned by another law, with constant noise at this one's level; on cells as in the search."""
     if learned is None or learned.constant is None:
         return learned
     stage = Stage.of(graph, mask, coarser(cells, USUAL.cells[min(graph.dimension, 3)]))

@@ -42,6 +42,7 @@ class Diagnosis:
     questions: list[CheckResult]
     faults: tuple[str, ...]
     looked: str = ""  # at which part of a long record; "" at all of it
+    within: tuple[float, float] | None = None  # of the diffusion shown, where it is if readings are not quite the state
 
     @property
     def fits(self) -> bool:
@@ -121,10 +122,15 @@ def diagnosis_of(checks: list[Check]) -> Diagnosis:
     ]
     raised = [check for check, flag in zip(checks, flags, strict=True) if flag]
     raised.sort(key=lambda check: (not check.specific, check.log_p))
+    within = None if raised else next((check.within for check in checks if check.within is not None), None)
     if not raised:
-        limits = [check.limit for check in checks if check.limit]
-        verdict = " ".join(["Fits: nothing in these data speaks against dX = f(X) dt + σ(X) dW at this step.", *limits])
+        verdict = "Fits: nothing in these data speaks against dX = f(X) dt + σ(X) dW at this step."
+        if within is not None:
+            verdict += (
+                " That readings are the state itself is taken for granted: if they may be blurred or in error, the "
+                f"diffusion is {within[0]:.2f} to {within[1]:.2f} times what is shown (90 %)."
+            )
     else:
         others = ", ".join(check.name for check in raised[1:])
         verdict = f"Does not fit. {raised[0].fault}" + (f" Also flagged: {others}." if others else "")
-    return Diagnosis(verdict, questions, tuple(check.name for check in raised))
+    return Diagnosis(verdict, questions, tuple(check.name for check in raised), within=within)

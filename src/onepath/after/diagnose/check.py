@@ -23,7 +23,7 @@ class Check(NamedTuple):
     fault: str  # and if it is
     specific: bool  # whether the fault says what is wrong, or only that something is
     budget: float | None = 1.0  # its share of the false alarms; None if it explains another's p-value, and is no test
-    limit: str = ""  # what it could not see
+    within: tuple[float, float] | None = None  # of the diffusion shown, where it is if readings are not quite the state
 
 
 class CheckResult(NamedTuple):

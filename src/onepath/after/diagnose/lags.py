@@ -24,8 +24,11 @@ LEAST_BIAS = 0.01
 BUDGET = 3.0
 """Times as much of the permitted false alarms as other questions have: this one guards the numbers that are shown."""
 
-SEEN = 3.8
-"""Standard errors at which a correlation of neighbours is flagged nine times out of ten."""
+BAND = 1.645
+"""Standard errors to either side of a 90 % interval."""
+
+LEAST_SURE = 0.25
+"""Standard error of neighbours' correlation beyond which nothing is said of readings that are not quite the state."""
 
 FULL_EXPOSURE = 0.25
 """Correlation of neighbouring increments if each reading is the mean over all of the step."""
@@ -42,6 +45,7 @@ class Lags(NamedTuple):
     biases: Floats  # (d,), by which σ shown is too large (or, negative, too small), as a share
     matters: bool
     memory: str  # what a positive correlation may be: "blur", "velocity" or "either"
+    room: Floats  # (d,), by how much of itself σ may be off within its band
 
     @property
     def told(self) -> str:
@@ -50,12 +54,19 @@ class Lags(NamedTuple):
         return f"its square comes out {found[0]}, {found[1]} and {found[2]} times as large at every 2nd, 3rd, 5th point"
 
     @property
-    def unseen(self) -> float:
-        """By how much of itself σ may be off for noise or blur of readings that would often not be flagged.
+    def within(self) -> tuple[float, float] | None:
+        """Of σ shown, where it is with 90 % if readings may be in error, or means over a part of the step.
 
-        Neighbouring residuals then correlate by about as much: by -r, σ is too large by r.
+        Both leave variance + 2 covariance of increments as it is, so that σ² is 1 + 2r times what is shown whichever it
+        is; and errors of r are independent of those of σ.
         """
-        return SEEN * float(self.errors[0].max())
+        if float(self.errors[0].max()) > LEAST_SURE:
+            return None
+        factor = np.maximum(1.0 + 2.0 * self.neighbours[0], 0.1)
+        width = np.hypot(BAND * self.errors[0] / factor, self.room)
+        k = int(np.argmax(width))
+        low, high = np.sqrt(factor[k]) * np.exp(width[k] * np.array([-1.0, 1.0]))
+        return float(low), float(high)
 
 
 def lags_of(residuals: Residuals, clean: Floats, room: Floats) -> Lags:
@@ -78,6 +89,7 @@ def lags_of(residuals: Residuals, clean: Floats, room: Floats) -> Lags:
         biases,
         bool(abs(biases[k]) > max(room[k], LEAST_BIAS)),
         _memory(neighbours[:, k], errors[:, k]),
+        room,
     )
 
 
@@ -116,7 +128,6 @@ def lag_checks(lags: Lags) -> list[Check]:
     share = np.sqrt(max(-r, 0.0) / max(1 + 2 * r, 0.1))
     neighbours = f"neighbouring residuals correlate by {r:.2f}, those two steps apart by {second:.2f}"
     small = f"The diffusion is too small, by about {size:.0%}"
-    limit = f"Blur or errors of readings that put the diffusion off by less than {lags.unseen:.1%} may not show."
     soon = ", or positions of a body whose velocity is soon forgotten" if lags.memory == "either" else ""
     return [
         Check(
@@ -128,7 +139,7 @@ def lag_checks(lags: Lags) -> list[Check]:
             f"The diffusion depends on the step: {lags.told}, so what is shown is too {off}, by about {size:.0%}.",
             specific=False,
             budget=BUDGET,
-            limit=limit if lags.unseen < 1.0 else "",
+            within=lags.within,
         ),
         Check(
             "measurement noise",

@@ -146,8 +146,8 @@ def ask_balance(residuals: Residuals) -> Check:
         smallest(normal_tail(scores)),
         share > BALANCE,
         f"The drift adds up: {told}.",
-        f"The drift does not add up: {told}, {abs(scores[k]):.1f} standard errors apart. Large increments, which count "
-        "little where noise is large, have another mean than the others.",
+        f"The drift does not add up: {told}, {abs(scores[k]):.1f} standard errors apart. Noise is larger where large "
+        "increments happened, so they count little; if most go one way, as jumps may, the drift leaves them out.",
         specific=False,
     )
 
