@@ -2,11 +2,11 @@
 
     python benchmarks/fuzz.py [--count 300] [--jobs 2] [--output benchmarks/results/fuzz.json]
 
-Prints what went wrong, series by series, the largest memory of a process and what the cache of programs came to.
+Prints what went wrong, series by series, the largest memory of a process and what the cache of programs came to. What
+is in the output already is not run again.
 """
 
 import argparse
-import json
 import os
 import resource
 import time
@@ -17,6 +17,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 import numpy as np
+from resumable import kept, save
 
 SHAPES = ("walk", "relaxing", "ties", "stretches", "outliers", "ramp", "sine", "white", "jumps", "multiplicative")
 REFUSALS = (ValueError, TypeError)
@@ -136,9 +137,9 @@ def not_finite(sde, x):
 
 
 def cached():
-    from onepath.numerics.cache import kept
+    from onepath.numerics import cache
 
-    return kept()
+    return cache.kept()
 
 
 def main():
@@ -148,25 +149,26 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
-    seeds = options.seeds or range(options.count)
+    results = kept(options.output) if options.output else {}
+    wanted = [str(seed) for seed in options.seeds or range(options.count)]
     with ProcessPoolExecutor(options.jobs) as pool:
-        rows = []
-        for done in as_completed([pool.submit(judge, seed) for seed in seeds]):
-            rows.append(row := done.result())
+        for done in as_completed([pool.submit(judge, int(seed)) for seed in wanted if seed not in results]):
+            row = done.result()
+            results[str(row["seed"])] = row
             print(
                 f"{row['seed']:4d} {row['words']}: {row['end']}, {row['seconds']} s, {row['megabytes']} MB", flush=True
             )
             for fault in row["faults"]:
                 print(f"     {fault}", flush=True)
-        rows.sort(key=lambda row: row["seed"])
+            if options.output:
+                save(options.output, results)
         found = pool.submit(cached).result()
+    rows = [results[seed] for seed in wanted]
     ends = Counter(row["end"] for row in rows)
     faulty = sum(bool(row["faults"]) for row in rows)
     unconverged = sum(row["end"] == "fitted" and not row["said"].startswith("converged") for row in rows)
     print(f"{len(rows)} series: {dict(ends)}; {faulty} with faults; {unconverged} not converged, of which it was said")
     print(f"largest memory of a process {max(row['megabytes'] for row in rows)} MB; cache {found.size / 2**20:.0f} MB")
-    if options.output:
-        options.output.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -30,6 +31,10 @@ from onepath.io.tables import read_table
 from onepath.numerics import extras, memory
 from onepath.numerics.memory import check_memory
 from onepath.sde import SDE
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from floors import PROJECT, floors
 
 WALK = np.random.default_rng(0).normal(size=200).cumsum()
 ONEPATH = [sys.executable, "-m", "onepath"]
@@ -367,6 +372,16 @@ def test_packages_that_are_missing_are_named_with_the_command(monkeypatch, tmp_p
         read_table(tmp_path / "x.parquet")
     with pytest.raises(ModuleNotFoundError, match=r"bayes_opt is needed .*pip install 'onepath\[paper\]'"):
         SDE(learn="bayesopt").fit(WALK, dt=0.1)
+
+
+def test_every_requirement_has_a_floor_that_make_floors_installs():
+    asked = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["parquet"]
+    pins = floors(["parquet"])
+    assert len(pins) == len(asked)
+    assert [pin.split("==")[0] for pin in pins] == [requirement.split(">=")[0] for requirement in asked]
+    least = int(re.fullmatch(r">=3\.(\d+)", PROJECT["requires-python"])[1])
+    said = {each.rsplit(" ", 1)[1] for each in PROJECT["classifiers"] if "Python :: 3." in each}
+    assert {f"3.{least}", "3.12", "3.13"} <= said
 
 
 # Model files

@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -11,9 +12,11 @@ from numpy.testing import assert_allclose
 
 from onepath import SDE, load
 from onepath.compare.processes import PROCESSES
-from onepath.gp.jets import jet_of, packed, unpacked
+from onepath.gp.jets import Jet, jet_of, packed, unpacked
 from onepath.graph.laws import LAWS
 from onepath.graph.laws.flow import linear_flow
+from onepath.inference.completion.loop import RUNNING
+from onepath.inference.posterior.mixture import complete_at
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -249,6 +252,40 @@ def test_hostile_steps_give_finite_answers(trouble):
         assert np.all(high - low < 2.5)
         assert_allclose(sde.diffusion(at), 1.0, atol=0.12)
     assert any("relaxation times" in str(w.message) for w in caught) == (trouble == "forgotten")
+
+
+@pytest.mark.parametrize("end", ["fails", "goes on for ever"])
+def test_where_the_second_law_comes_to_no_end_eulers_is_kept_and_that_is_said(stiff, monkeypatch, end):
+    def endless(graph, *rest):
+        if graph.law.name == "euler":
+            return complete_at(graph, *rest)
+        if end == "fails":
+            raise RuntimeError
+        found = complete_at(graph, *rest)
+        return found._replace(completion=replace(found.completion, code=RUNNING))
+
+    monkeypatch.setattr("onepath.inference.fit.complete_at", endless)
+    with pytest.warns(UserWarning, match="these are Euler's answers"):
+        sde = SDE(learn=None, progress=False).fit(stiff[:500], dt=0.5)
+    assert sde.transition_ == "euler"
+    assert sde.outcome_.startswith("converged")
+    assert "the linearised law has not converged" in sde.summary()
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_noise_that_is_nearly_nothing_leaves_the_law_finite(d):
+    """σ whose square is too small to be a number, and steep: what is divided by it is one still."""
+
+    def law(size):
+        sigma = size * jnp.eye(d)
+        steep = Jet(sigma, 100 * jnp.broadcast_to(sigma, (d, d, d)), 1e4 * jnp.broadcast_to(sigma, (d, d, d, d)))
+        return LAWS["linearised"].gaussian(jet_of(lambda u: -3 * u, jnp.ones(d)), steep, jnp.asarray(0.1))
+
+    both = jax.jit(lambda size: (law(size), jax.jacrev(law)(size)))
+    for size in (1.0, 1e-150, 1e-190):
+        (mean, covariance), slopes = both(size)
+        assert all(np.all(np.isfinite(each)) for each in (mean, covariance, *slopes))
+        assert np.all(np.diagonal(covariance) >= 0)
 
 
 def test_the_papers_solvers_keep_to_eulers_law():

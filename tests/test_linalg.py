@@ -90,6 +90,9 @@ def test_a_singular_covariance_has_a_small_factor():
     matrix = np.outer([1.0, 2.0], [1.0, 2.0])
     lower = np.asarray(small_cholesky(jnp.asarray(matrix)))
     assert_allclose(lower @ lower.T, matrix, atol=1e-11)
+    nothing = small_cholesky(jnp.zeros((2, 2)))
+    assert_allclose(nothing, 0.0, atol=1e-150)
+    assert np.all(np.isfinite(small_forward_solve(nothing, jnp.zeros((2, 2)))))
 
 
 def greedy(matrix, usable, tolerance):

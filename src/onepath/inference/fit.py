@@ -56,6 +56,12 @@ def cautions(found: Fit) -> list[str]:
             f"Completion {completion.outcome}: it has not converged, and what it reached is not the best drift and "
             "diffusion. Look for outliers, jumps, or steps of very different lengths, and leave them out."
         )
+    if stiffness is not None and not stiffness.euler_is_adequate and found.completed.posterior.graph.law == EULER:
+        said.append(
+            "Drift and diffusion change too much during a step for Euler's law, and completion by a more exact one has "
+            "not converged: these are Euler's answers. Observe more often, or look for outliers, jumps, or steps of "
+            "very different lengths, and leave them out."
+        )
     if stiffness is not None and stiffness.state_is_forgotten:
         said.append(
             f"A step lasts {stiffness.change:.2g} relaxation times (|f'| Δt): one observation says little about the "
@@ -80,14 +86,14 @@ def fit_transitions(transitions: Transitions, options: FitOptions) -> Fit:
             learned = search_by_crossval(problem, transitions, units, options.search)
     if first is None:
         first = complete_at(with_features(graph, cells, completion, learned), mask, cells, completion, None)
-    law, stiffness = (options.law, None) if options.law is not None else _adequate_law(first, cells)
-    if learned is None and law == graph.law:
-        completed = first
-    else:
-        graph, start = first.posterior.graph.with_law(law), first.completion.weights
-        learned = _at_level(graph, mask, cells, completion, learned, start)
-        completed = complete_at(graph, mask, cells, completion, learned, start)
-    if stiffness is not None and law != EULER:
+    stiffness = None if options.law is not None else stiffness_of(first.posterior, cells)
+    if stiffness is not None and not stiffness.euler_is_adequate:
+        first = _by_law(LINEARISED, first, mask, cells, completion)
+    completed, found, start = first, first.posterior.graph, first.completion.weights
+    if learned is not None:
+        learned = _at_level(found, mask, cells, completion, learned, start)
+        completed = complete_at(found, mask, cells, completion, learned, start)
+    if stiffness is not None and found.law != EULER:
         stiffness = Stiffness(stiffness_of(completed.posterior.most_probable, cells).change, stiffness.shift)
     return Fit(transitions, units, completed, learned, stiffness)
 
@@ -148,14 +154,18 @@ def _log_posterior(learned: LearnedTheta, completed: Completed) -> float:
     return completed.evidence - learned.prior.negative_log(learned.optimum.theta)[0]
 
 
-def _adequate_law(found: Completed, cells: Cells) -> tuple[Law, Stiffness]:
-    """Euler's law where it is adequate, else the second one.
+def _by_law(law: Law, found: Completed, mask: Mask, cells: Cells, options: CompletionOptions) -> Completed:
+    """What was found, completed by another law; as it was where that comes to no end.
 
     The parameters stay those learned with Euler's law, which says as much about smoothness; how probable each of those
     around them is, is judged by the law that is taken.
     """
-    stiffness = stiffness_of(found.posterior, cells)
-    return (EULER if stiffness.euler_is_adequate else LINEARISED), stiffness
+    graph, start = found.posterior.graph.with_law(law), found.completion.weights
+    try:
+        other = complete_at(graph, mask, cells, options, None, start)
+    except RuntimeError:
+        return found
+    return other if other.completion.converged else found
 
 
 def _at_level(

@@ -71,13 +71,16 @@ def contract(left: Float[Array, "... k"], right: Float[Array, "k ..."]) -> Float
 
 
 def small_cholesky(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
-    """Lower Cholesky factor of a d × d matrix, written out: under `vmap` it becomes plain arithmetic on arrays."""
-    d = matrix.shape[0]
+    """Lower Cholesky factor of a d × d matrix, written out: under `vmap` it becomes plain arithmetic on arrays.
+
+    No pivot is 0, not even where squares were too small to be numbers: what is divided by it stays finite.
+    """
+    d, tiny = matrix.shape[0], np.finfo(float).tiny
     lower = [[jnp.zeros_like(matrix[0, 0])] * d for _ in range(d)]
     for i in range(d):
         for j in range(i + 1):
             rest = matrix[i, j] - sum(lower[i][k] * lower[j][k] for k in range(j))
-            lower[i][j] = jnp.sqrt(jnp.maximum(rest, JITTER * matrix[i, i])) if i == j else rest / lower[j][j]
+            lower[i][j] = jnp.sqrt(jnp.maximum(rest, JITTER * matrix[i, i] + tiny)) if i == j else rest / lower[j][j]
     return jnp.stack([jnp.stack(row) for row in lower])
 
 

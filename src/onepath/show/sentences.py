@@ -8,6 +8,7 @@ import numpy as np
 from onepath.after.equation import equations, written
 from onepath.after.states import noise_of
 from onepath.data.statistics import mean_square
+from onepath.graph.laws import EULER
 from onepath.model import Model
 from onepath.show import numbers
 
@@ -36,7 +37,8 @@ def law(model: Model) -> str:
     change, shift = model.stiffness
     shifts = f"shifts an answer by {shift:.2g} of its standard errors" if math.isfinite(shift) else "says nothing"
     saw = f"|f'| Δt = {change:.2g}, so Euler's law {shifts}"
-    return f"{model.law.name}: {saw}"
+    kept = "" if model.law != EULER or model.stiffness.euler_is_adequate else "; the linearised law has not converged"
+    return f"{model.law.name}: {saw}{kept}"
 
 
 def polynomials(model: Model) -> list[str]:

@@ -35,8 +35,14 @@ class FisherScoring(Solver):
     most_steps: int = 100
 
     def for_graph(self, graph: Graph) -> "FisherScoring":
-        """Without the Hessian where that is dear; then a ten-thousandth of a standard deviation will do."""
-        return replace(self, close=0.0, tolerance=max(self.tolerance, 1e-8)) if graph.hessian_is_dear else self
+        """Without the Hessian where that is dear; then a ten-thousandth of a standard deviation will do.
+
+        And fewer steps: each is dear too, and what has not ended by then goes on for ever.
+        """
+        if not graph.hessian_is_dear:
+            return self
+        steps = max(self.most_steps // PATIENCE, 1)
+        return replace(self, close=0.0, tolerance=max(self.tolerance, 1e-8), most_steps=steps)
 
     def loosened(self) -> "FisherScoring":
         """To a few hundredths of a standard deviation, since the start is close; where it is not, θ is improbable."""

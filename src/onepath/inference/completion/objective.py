@@ -36,7 +36,9 @@ def cell_loss(graph: Graph, latent: Float[Array, "functions k"], cell: Cells) ->
 def cell_rows(graph: Graph, latent: Float[Array, "functions k"], cell: Cells) -> Float[Array, "r functions k"]:
     """Rows R whose RᵀR = n [ JmᵀV⁻¹Jm + ½ tr(V⁻¹JV V⁻¹JV) ] is the expected curvature of a cell's loss."""
     _, covariance = graph.gaussian(latent, cell.x, cell.dt)
-    mean_slope, covariance_slope = jax.jacfwd(graph.gaussian)(latent, cell.x, cell.dt)
+    # with derivatives, a law has many more arguments than results
+    slopes = jax.jacrev if graph.hessian_is_dear else jax.jacfwd
+    mean_slope, covariance_slope = slopes(graph.gaussian)(latent, cell.x, cell.dt)
     lower, size = small_cholesky(covariance), latent.size
     of_mean = small_forward_solve(lower, mean_slope.reshape(-1, size))
     half = small_forward_solve(lower, covariance_slope.reshape(*covariance.shape, size))
