@@ -209,7 +209,7 @@ def with_bases(
 
 def _basis(points: np.ndarray, size: int) -> Basis:
     rank = len(points)
-    return Basis(constant(points[np.resize(np.arange(rank), size)]), jax.device_put(np.arange(size) < rank))
+    return Basis(constant(points[np.resize(np.arange(rank), size)]), np.arange(size) < rank)
 
 
 def pad_together(functions: Sequence[Unknown]) -> list[Unknown]:

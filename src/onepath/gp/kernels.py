@@ -11,14 +11,14 @@ from tinygp import kernels
 from tinygp.kernels import Kernel
 
 from onepath.gp.parameters import AMPLITUDE, LENGTH, STRUCTURE, parameter
-from onepath.numerics.linalg import constant, contract
+from onepath.numerics.linalg import constant, contract, has_floats
 
 
 class Matern(Kernel):
     """amplitude² (1 + √5 r + 5r²/3) exp(-√5 r) with one length scale per dimension: r² = Σ ((x - x') / scale)²."""
 
-    amplitude: Float[Array, ""] = parameter(AMPLITUDE)
-    scale: Float[Array, " d"] = parameter(LENGTH)
+    amplitude: Float[Array | np.ndarray, ""] = parameter(AMPLITUDE)
+    scale: Float[Array | np.ndarray, " d"] = parameter(LENGTH)
     spreads: tuple[float, ...] = eqx.field(static=True, default=(1.5, 1.0))
 
     def evaluate(self, X1: Array, X2: Array) -> Array:
@@ -58,7 +58,7 @@ _second.defjvps(lambda tangent, _, square: _third(square) * tangent)
 class Linear(Kernel):
     """amplitude² (1 + x·x'): straight lines; written for x in standard deviations."""
 
-    amplitude: Float[Array, ""] = parameter(AMPLITUDE)
+    amplitude: Float[Array | np.ndarray, ""] = parameter(AMPLITUDE)
     spreads: tuple[float, ...] = eqx.field(static=True, default=(1.0,))
 
     def evaluate(self, X1: Array, X2: Array) -> Array:
@@ -72,9 +72,9 @@ class Cubic(Kernel):
     known only inside says nothing outside.
     """
 
-    amplitude: Float[Array, ""] = parameter(AMPLITUDE)
-    lower: Float[Array, " d"] = parameter(STRUCTURE)
-    upper: Float[Array, " d"] = parameter(STRUCTURE)
+    amplitude: Float[Array | np.ndarray, ""] = parameter(AMPLITUDE)
+    lower: Float[Array | np.ndarray, " d"] = parameter(STRUCTURE)
+    upper: Float[Array | np.ndarray, " d"] = parameter(STRUCTURE)
     spreads: tuple[float, ...] = eqx.field(static=True, default=(1.5,))
 
     def evaluate(self, X1: Array, X2: Array) -> Array:
@@ -82,7 +82,7 @@ class Cubic(Kernel):
         return jnp.square(self.amplitude) * (1.0 + contract(X1, X2) / 4.0) ** 3
 
 
-def default_drift_kernel(lower: Float[Array, " d"], upper: Float[Array, " d"]) -> Kernel:
+def default_drift_kernel(lower: Float[Array | np.ndarray, " d"], upper: Float[Array | np.ndarray, " d"]) -> Kernel:
     """Simple laws as simple laws (a line, a cubic), and a smooth rest; standardised, the data from lower to upper."""
     smooth = Matern(constant(0.5), constant(np.full(len(lower), 1.5)))
     return Linear(constant(0.7)) + Cubic(constant(0.2), lower, upper) + smooth
@@ -137,7 +137,7 @@ def stacked(kernel: Kernel, outputs: int) -> Kernel:
 
 def output(kernel: Kernel, index: int) -> Kernel:
     """The kernel of one output of a stacked kernel."""
-    return jax.tree.map(lambda leaf: leaf[index] if eqx.is_inexact_array(leaf) else leaf, kernel)
+    return jax.tree.map(lambda leaf: leaf[index] if has_floats(leaf) else leaf, kernel)
 
 
 def terms(kernel: Kernel) -> tuple[Kernel, ...]:

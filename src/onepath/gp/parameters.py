@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 from tinygp import kernels
 from tinygp.kernels import Kernel
 
-from onepath.numerics.linalg import constant
+from onepath.numerics.linalg import constant, has_floats
 
 Tree = TypeVar("Tree")
 Mask = tuple[bool, ...]
@@ -99,7 +99,7 @@ def learnable(tree: Any) -> Mask:
     """Which leaves are parameters: positive floats, so that their logarithm exists, and not structure."""
 
     def counts(leaf: Leaf) -> bool:
-        if leaf.role == STRUCTURE or not eqx.is_inexact_array(leaf.value):
+        if leaf.role == STRUCTURE or not has_floats(leaf.value):
             return False
         return bool(np.all(np.asarray(leaf.value) > 0.0))
 
@@ -119,7 +119,7 @@ def parameters_of(tree: Any, mask: Mask) -> tuple[Parameter, ...]:
     return tuple(found)
 
 
-def pack(tree: Any, mask: Mask) -> Float[Array, " k"]:
+def pack(tree: Any, mask: Mask) -> Float[np.ndarray, " k"]:
     """θ: all parameters as one vector of logarithms."""
     chosen = [np.log(np.asarray(leaf)).ravel() for leaf, used in zip(jax.tree.leaves(tree), mask, strict=True) if used]
     return constant(np.concatenate(chosen) if chosen else [])

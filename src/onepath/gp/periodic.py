@@ -15,14 +15,14 @@ from onepath.gp.parameters import AMPLITUDE, LENGTH, STRUCTURE, parameter
 from onepath.numerics.linalg import constant
 
 
-def chords(X1: Array, X2: Array, turn: Array) -> Array:
+def chords(X1: Array, X2: Array, turn: Array | np.ndarray) -> Array:
     """X1 - X2, and for angles the straight way between two points of the circle."""
     apart, angle = X1 - X2, turn > 0.0
     some = jnp.where(angle, turn, 1.0)
     return jnp.where(angle, 2.0 * jnp.sin(0.5 * some * apart) / some, apart)
 
 
-def likeness(X1: Array, X2: Array, turn: Array) -> Array:
+def likeness(X1: Array, X2: Array, turn: Array | np.ndarray) -> Array:
     """X1·X2, where an angle is a unit vector."""
     return jnp.sum(jnp.where(turn > 0.0, jnp.cos(turn * (X1 - X2)), X1 * X2))
 
@@ -30,9 +30,9 @@ def likeness(X1: Array, X2: Array, turn: Array) -> Array:
 class PeriodicMatern(Kernel):
     """The Matérn kernel of distances across the circle."""
 
-    amplitude: Float[Array, ""] = parameter(AMPLITUDE)
-    scale: Float[Array, " d"] = parameter(LENGTH)
-    turn: Float[Array, " d"] = parameter(STRUCTURE)
+    amplitude: Float[Array | np.ndarray, ""] = parameter(AMPLITUDE)
+    scale: Float[Array | np.ndarray, " d"] = parameter(LENGTH)
+    turn: Float[Array | np.ndarray, " d"] = parameter(STRUCTURE)
     spreads: tuple[float, ...] = eqx.field(static=True, default=(1.5, 1.0))
 
     def evaluate(self, X1: Array, X2: Array) -> Array:
@@ -45,10 +45,10 @@ class Harmonics(Kernel):
     Along coordinates that are no angles polynomials stay what they are, up to the edges of the data.
     """
 
-    amplitude: Float[Array, ""] = parameter(AMPLITUDE)
-    turn: Float[Array, " d"] = parameter(STRUCTURE)
-    lower: Float[Array, " d"] = parameter(STRUCTURE)
-    upper: Float[Array, " d"] = parameter(STRUCTURE)
+    amplitude: Float[Array | np.ndarray, ""] = parameter(AMPLITUDE)
+    turn: Float[Array | np.ndarray, " d"] = parameter(STRUCTURE)
+    lower: Float[Array | np.ndarray, " d"] = parameter(STRUCTURE)
+    upper: Float[Array | np.ndarray, " d"] = parameter(STRUCTURE)
     order: int = eqx.field(static=True, default=1)
     spreads: tuple[float, ...] = eqx.field(static=True, default=(1.0,))
 
@@ -59,17 +59,17 @@ class Harmonics(Kernel):
         return jnp.square(self.amplitude) * (1.0 + share * likeness(X1, X2, self.turn)) ** self.order
 
 
-Edges = tuple[Float[Array, " d"], Float[Array, " d"]]
+Edges = tuple[Float[Array | np.ndarray, " d"], Float[Array | np.ndarray, " d"]]
 
 
-def periodic_drift_kernel(turn: Float[Array, " d"], edges: Edges) -> Kernel:
+def periodic_drift_kernel(turn: Float[Array | np.ndarray, " d"], edges: Edges) -> Kernel:
     """As the default prior on the line, with waves in place of a line and a cubic."""
     smooth = PeriodicMatern(constant(0.5), constant(np.full(len(turn), 1.5)), turn)
     first, third = Harmonics(constant(0.7), turn, *edges), Harmonics(constant(0.2), turn, *edges, 3, (1.5,))
     return first + third + smooth
 
 
-def periodic_diffusion_kernel(turn: Float[Array, " d"], edges: Edges) -> Kernel:
+def periodic_diffusion_kernel(turn: Float[Array | np.ndarray, " d"], edges: Edges) -> Kernel:
     """First waves and a smooth rest."""
     smooth = PeriodicMatern(constant(0.15), constant(np.full(len(turn), 1.5)), turn, (1.5, 0.7))
     return Harmonics(constant(0.15), turn, *edges, 1, (1.5,)) + smooth

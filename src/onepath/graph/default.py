@@ -3,7 +3,6 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Array, Float
 
 from onepath.data.statistics import dimensions_correlate, mean_duration, mean_square, mean_square_rate, persistence
 from onepath.data.transitions import Transitions, Units
@@ -95,7 +94,7 @@ def _edges(transitions: Transitions, units: Units) -> Edges:
     return lower, upper
 
 
-def _turn(transitions: Transitions, units: Units) -> Float[Array, " d"] | None:
+def _turn(transitions: Transitions, units: Units) -> Floats | None:
     """2π over the period of each angle, standardised; 0 for what is none, None where nothing is."""
     if transitions.period is None:
         return None
@@ -126,7 +125,7 @@ def in_data_units(entries: Floats, rows: np.ndarray, units: Units) -> Floats:
     return entries * units.scale[rows] / np.sqrt(units.time)
 
 
-def smoothing_of(smoothing: float, graph: Graph, units: Units) -> Float[Array, " entries"]:
+def smoothing_of(smoothing: float, graph: Graph, units: Units) -> Floats:
     """γ, given in squared units of σ, in each entry's own."""
     rows, _ = diffusion_entries(graph.structure, graph.dimension)
     return constant(smoothing / np.square(in_data_units(np.asarray(graph.unit), rows, units)))

@@ -16,9 +16,14 @@ JITTER = 1e-12
 """The least a pivot may be, relative to the diagonal: large factorisations add it, small ones stop there."""
 
 
-def constant(values: Any) -> Array:
-    """An array of floats as it is; `jnp.asarray` compiles a copy for every shape."""
-    return jax.device_put(np.asarray(values, float))
+def constant(values: Any) -> Floats:
+    """An array of floats, of NumPy's: most are looked at more often than they are computed with by JAX."""
+    return np.asarray(values, float)
+
+
+def has_floats(thing: Any) -> bool:
+    """Whether it is an array of floats, of JAX's or of NumPy's."""
+    return isinstance(thing, jax.Array | np.ndarray) and bool(np.issubdtype(thing.dtype, np.floating))
 
 
 def cholesky(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
@@ -86,8 +91,9 @@ def small_cholesky(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
 
 def lower_root(matrix: Floats) -> Floats:
     """Lower L with L Lᵀ = matrix + jitter, as `cholesky`, by LAPACK; NaN where it is not positive definite."""
-    jittered = np.array(matrix)
-    jittered.flat[:: len(matrix) + 1] += JITTER * np.trace(matrix) / len(matrix)
+    jittered = np.array(matrix, order="C")
+    diagonal = jittered.reshape(-1)[:: len(matrix) + 1]
+    diagonal += JITTER * diagonal.sum() / len(matrix)
     # LAPACK counts columns first: the upper factor of the transpose is the lower one, and nothing is copied
     upper, failed = lapack.dpotrf(jittered.T, lower=0, clean=1, overwrite_a=1)
     return np.full_like(matrix, np.nan) if failed else upper.T
@@ -109,9 +115,11 @@ def solved(lower: Floats, right: Floats) -> Floats:
 
 
 def inverse_of(lower: Floats) -> Floats:
-    """(L Lᵀ)⁻¹."""
+    """(L Lᵀ)⁻¹, for an L that is zero above its diagonal."""
     upper = lapack.dpotri(lower.T, lower=0)[0]
-    return np.asarray(np.triu(upper) + np.triu(upper, 1).T)
+    inverse = np.add(upper, upper.T, order="C")
+    inverse.reshape(-1)[:: len(lower) + 1] *= 0.5
+    return np.asarray(inverse)
 
 
 def lower_roots(covariances: Floats) -> Floats:

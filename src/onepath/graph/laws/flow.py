@@ -94,7 +94,11 @@ def _integrals_with_slopes(slope: Array, rate: Array, dt: Array) -> tuple[Array,
 @_integrals_with_slopes.defjvp
 def _second_slopes(primals: Any, tangents: Any) -> Any:
     """In a number of parts that is known beforehand, since only such a loop can be differentiated backwards."""
-    return jax.jvp(lambda *at: _slopes(*at, always=True), primals, tangents)
+
+    def slopes(slope: Array, rate: Array, dt: Array) -> tuple[Array, ...]:
+        return _slopes(slope, rate, dt, always=True)
+
+    return jax.jvp(slopes, primals, tangents)
 
 
 @jax.custom_jvp

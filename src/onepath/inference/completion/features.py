@@ -5,6 +5,7 @@ padding for compiled code costs nothing here.
 """
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import jax
@@ -48,6 +49,12 @@ def _pulled(
     return jax.vjp(lambda theta: _ingredients(theta, graph, mask, u, order), theta)[1](slopes)[0]
 
 
+@cache
+def _lower_half(size: int) -> Floats:
+    """What takes the lower triangle of a matrix, and half of its diagonal."""
+    return np.tril(np.ones((size, size))) - 0.5 * np.eye(size)
+
+
 class Features:
     """φ (functions, n, k, p) at one θ, offsets and λ; p is the largest `sizes`, how many each function has."""
 
@@ -83,7 +90,7 @@ class Features:
         functions, n, k, p = self.phi.shape
         values = np.matmul(self.phi.reshape(functions, n * k, p), weights[:, :, None]).reshape(functions, n, k)
         values[:, :, 0] += self.offset[:, None]
-        return np.ascontiguousarray(np.moveaxis(values, 0, 1))
+        return np.ascontiguousarray(values.swapaxes(0, 1))
 
     def pulled(self, in_phi: Floats, in_offset: Floats, in_noise: float) -> Floats:
         """The slope in θ from slopes in φ (functions, n, k, p), in the offsets and in λ.
@@ -91,7 +98,7 @@ class Features:
         With φ = X L⁻ᵀ and L Lᵀ = G, the slope in X is S = φ̄ L⁻¹, and that in G is -L⁻ᵀ Φ(φ̄ᵀφ) L⁻¹, made symmetric,
         where Φ takes the lower triangle and half of the diagonal.
         """
-        bars = [[(np.zeros_like(gram), np.zeros_like(cross)) for gram, cross in each] for each in self.similar]
+        bars = [[(np.zeros(gram.shape), np.zeros(cross.shape)) for gram, cross in each] for each in self.similar]
         for f, (unknown, o, ranks) in enumerate(self.source.outputs):
             begin = 0
             for (gram, cross), lower, rank in zip(bars[unknown], self.factors[f], ranks, strict=True):
@@ -99,8 +106,7 @@ class Features:
                 slope = self.source.amplitudes[f] * in_phi[f, :, :, begin : begin + rank].reshape(n * k, rank)
                 own = self.phi[f, :, :, begin : begin + rank].reshape(n * k, rank) / self.source.amplitudes[f]
                 cross[o, :n, :, :rank] = upper_solved(lower, slope.T).T.reshape(n, k, rank)
-                inner = np.tril(slope.T @ own)
-                inner.flat[:: rank + 1] *= 0.5
+                inner = (slope.T @ own) * _lower_half(rank)
                 outer = upper_solved(lower, upper_solved(lower, inner).T)
                 gram[o, :rank, :rank] = -0.5 * (outer + outer.T)
                 begin += rank

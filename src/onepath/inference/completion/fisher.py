@@ -6,7 +6,7 @@ import numpy as np
 
 from onepath.graph.graph import Graph
 from onepath.inference.completion.loop import CONVERGED, RUNNING, STUCK, Solver, State, line_search
-from onepath.inference.completion.objective import Objective, Place
+from onepath.inference.completion.objective import Block, Objective, Place
 from onepath.numerics.arrays import Floats
 from onepath.numerics.linalg import lower_root, solved
 
@@ -19,20 +19,26 @@ PATIENCE = 5
 ROUNDING = 1e-10
 """Share of J that may be its rounding error."""
 
+SQUARED = 1e-8
+"""What the last exact step may promise: what it leaves is of the square of that."""
+
 
 @dataclass(frozen=True)
 class FisherScoring(Solver):
     """w ← w - C⁻¹∇J with a backtracking line search, C being the Fisher matrix, and the Hessian once that is close.
 
     The Fisher matrix is positive definite everywhere but converges linearly; the Hessian takes over when the next step
-    promises less than `close`, and hands back for `PAUSE` steps if it is not positive definite there; with `close` 0 it
-    never does. It ends when a step promises less than `tolerance`: a quarter of a millionth of a posterior standard
-    deviation; or when no step is found and what was promised is within J's rounding.
+    promises less than `close`, or from the beginning if that is infinite, and hands back for `PAUSE` steps if it is not
+    positive definite there; with `close` 0 it never does. It ends when a step promises less than `tolerance`: a quarter
+    of a millionth of a posterior standard deviation, or an exact step less than `SQUARED`; or when no step is found and
+    what was promised is within J's rounding. One that `stays` does not take the last step, which promises so little,
+    and says how curved J is where it stands.
     """
 
     tolerance: float = 1e-13
     close: float = 1.0
     most_steps: int = 100
+    stays: bool = False
 
     def for_graph(self, graph: Graph) -> "FisherScoring":
         """Without the Hessian where that is dear; then a ten-thousandth of a standard deviation will do.
@@ -45,26 +51,33 @@ class FisherScoring(Solver):
         return replace(self, close=0.0, tolerance=max(self.tolerance, 1e-8), most_steps=steps)
 
     def loosened(self) -> "FisherScoring":
-        """To a few hundredths of a standard deviation, since the start is close; where it is not, θ is improbable."""
-        return replace(self, tolerance=1e-2, close=0.0, most_steps=10)
+        """To a tenth of a standard deviation, since the start is close; where it is not, θ is improbable."""
+        return replace(self, tolerance=5e-3, close=0.0, most_steps=10, stays=True)
 
     def patient(self) -> "FisherScoring":
         return replace(self, most_steps=PATIENCE * self.most_steps)
 
+    def nearby(self) -> "FisherScoring":
+        return replace(self, close=np.inf) if self.close > 0.0 else self
+
     def begin(self, objective: Objective, weights: Floats) -> State:
-        return State(objective.at(weights), 0, RUNNING)
+        return State(objective.at(weights), int(self.close == np.inf), RUNNING)
 
     def advance(self, objective: Objective, state: State) -> State:
         """`memory` is 1 while the Hessian is used; after it has failed it counts up to 0, and may be used again."""
         place, exact = state.place, state.memory
         gradient = objective.gradient_at(place)
-        direction = -_step(objective, place, gradient, exact > 0)
+        blocks = None if exact > 0 else list(objective.fisher_at(place))
+        direction = -_step(objective, place, gradient, blocks)
         if not np.all(np.isfinite(direction)):
             return State(place, -PAUSE, RUNNING)
         slope = float(np.sum(gradient * direction))
-        new, found = line_search(objective, place, direction, slope)
         promised = -0.5 * slope
-        done = promised < self.tolerance or (not found and promised < ROUNDING * abs(place.loss))
+        if self.stays and promised < self.tolerance:
+            return State(place, exact, CONVERGED, blocks)
+        new, found = line_search(objective, place, direction, slope)
+        enough = max(self.tolerance, SQUARED) if exact > 0 else self.tolerance
+        done = promised < enough or (not found and promised < ROUNDING * abs(place.loss))
         if exact < 0:
             exact += 1
         elif promised < self.close:
@@ -72,11 +85,11 @@ class FisherScoring(Solver):
         return State(new, exact, CONVERGED if done else RUNNING if found else STUCK)
 
 
-def _step(objective: Objective, place: Place, gradient: Floats, exact: bool) -> Floats:
-    """C⁻¹∇J."""
-    if exact:
+def _step(objective: Objective, place: Place, gradient: Floats, blocks: list[Block] | None) -> Floats:
+    """C⁻¹∇J, C being the Fisher matrix whose factors these are, or the Hessian."""
+    if blocks is None:
         return solved(lower_root(objective.hessian_at(place)), gradient.ravel()).reshape(gradient.shape)
     step = np.zeros(gradient.size)
-    for _, places, lower in objective.fisher_at(place):
+    for _, places, lower in blocks:
         step[places] = solved(lower, gradient.ravel()[places])
     return step.reshape(gradient.shape)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onepath.graph.graph import Graph
-from onepath.inference.completion.objective import Objective, Place
+from onepath.inference.completion.objective import Block, Objective, Place
 from onepath.numerics.arrays import Floats
 
 RUNNING, CONVERGED, STUCK, LOST = range(4)
@@ -21,11 +21,12 @@ OUTCOMES = (
 
 
 class State(NamedTuple):
-    """Where a solver stands, what it remembers, and whether it goes on."""
+    """Where a solver stands, what it remembers, whether it goes on, and factors of the Fisher matrix, if known."""
 
     place: Place
     memory: Any
     code: int
+    blocks: list[Block] | None = None
 
 
 class Solver(ABC):
@@ -42,6 +43,10 @@ class Solver(ABC):
         """The same solver, or one for completions of which only the first digits matter."""
         return self
 
+    def nearby(self) -> "Solver":
+        """The same solver, or one for starts near the solution."""
+        return self
+
     def patient(self) -> "Solver":
         """The same solver, or one that takes its time: for the completion that is the answer."""
         return self
@@ -55,13 +60,17 @@ class Solver(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Completion:
-    """The completed graph: weights ŵ, the loss J(ŵ), the number of steps and a code for the outcome."""
+    """The completed graph: weights ŵ, the loss J(ŵ), the number of steps and a code for the outcome.
+
+    And what a solver may have known besides: factors of the Fisher matrix there.
+    """
 
     weights: Floats
     loss: float
     steps: int
     code: int
     place: Place
+    blocks: list[Block] | None = None
 
     @property
     def converged(self) -> bool:
@@ -74,12 +83,14 @@ class Completion:
 
 def complete(objective: Objective, solver: Solver, start: Floats | Place) -> Completion:
     """Minimise J from given weights, or near a place that was found with another θ."""
-    weights = objective.near(start) if isinstance(start, Place) else np.asarray(start)
-    state, count = solver.begin(objective, weights), 0
+    if isinstance(start, Place):
+        solver, start = solver.nearby(), objective.near(start)
+    state, count = solver.begin(objective, np.asarray(start)), 0
     while state.code == RUNNING and count < solver.most_steps and np.isfinite(state.place.loss):
         state, count = solver.advance(objective, state), count + 1
     place = state.place
-    return Completion(place.weights, place.loss, count, state.code if np.isfinite(place.loss) else LOST, place)
+    code = state.code if np.isfinite(place.loss) else LOST
+    return Completion(place.weights, place.loss, count, code, place, state.blocks)
 
 
 def line_search(objective: Objective, place: Place, direction: Floats, slope: float) -> tuple[Place, bool]:

@@ -153,7 +153,7 @@ class Objective:
     @property
     def phi(self) -> Floats:
         """(c, functions, k, p)."""
-        return np.moveaxis(self.features.phi, 0, 1)
+        return self.features.phi.swapaxes(0, 1)
 
     @property
     def no_weights(self) -> Floats:
@@ -194,7 +194,7 @@ class Objective:
         for group in self.cellwise.groups if groups is None else groups:
             acted = self._acted(place, group)
             curvature = acted.T @ acted
-            curvature.flat[:: len(curvature) + 1] += 1.0
+            curvature.reshape(-1)[:: len(curvature) + 1] += 1.0
             which = np.concatenate([f * p + np.arange(sizes[f]) for f in group.functions])
             yield Block(group.functions, which, lower_root(curvature))
 
@@ -231,11 +231,9 @@ class Objective:
         """I + Σ φᵀ H φ from the cells' Hessians (c, q, q) in latents and λ: (w, w)."""
         functions, c, k, p = self.features.phi.shape
         curvature = in_q[:, :-1, :-1].reshape(c, functions, k, functions, k)
-        whole = np.eye(functions * p)
-        for f, g in zip(*np.triu_indices(functions), strict=True):
+        coupled, whole = np.triu(curvature.any(axis=(0, 2, 4))), np.eye(functions * p)
+        for f, g in np.argwhere(coupled).tolist():
             block, features = curvature[:, f, :, g], self.features.phi[g]
-            if not np.any(block):
-                continue
             acted = block * features if block.shape[1] == 1 else np.matmul(block, features)
             product = self._flat[f].T @ acted.reshape(-1, p)
             whole[f * p : (f + 1) * p, g * p : (g + 1) * p] += product
@@ -263,7 +261,7 @@ class Objective:
     def by_function(self, q: Floats) -> Floats:
         """What of (c, q) belongs to latents, as (functions, c, k)."""
         functions, c, k, _ = self.features.phi.shape
-        return np.moveaxis(q[:, :-1].reshape(c, functions, k), 0, 1)
+        return q[:, :-1].reshape(c, functions, k).swapaxes(0, 1)
 
     def with_best_drift(self, weights: Floats) -> Floats:
         """f*(σ), the best drift for these diffusion weights (paper, eq. 6): one step, Euler's J is quadratic in f."""

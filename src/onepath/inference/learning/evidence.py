@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from onepath.inference.completion import Objective, Place, Solver
-from onepath.inference.completion.objective import Block
+from onepath.inference.completion import Block, Objective, Place, Solver
 from onepath.inference.learning.criterion import Judgement, Stage, Start
 from onepath.numerics.arrays import Floats
 from onepath.numerics.linalg import inverse_of

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from onepath.numerics.arrays import Floats
+from onepath.numerics.arrays import Floats, Integers
 from onepath.numerics.extras import needs
 
 Criterion = Callable[[Floats], tuple[float, Floats]]
@@ -37,17 +37,18 @@ def descend(criterion: Criterion, start: Floats, bounds: Floats, most: int) -> O
     return Optimum(np.asarray(result.x), float(result.fun), None, guarded.count, outcome)
 
 
-def settle(criterion: Criterion, optimum: Optimum, bounds: Floats) -> Optimum:
+def settle(criterion: Criterion, optimum: Optimum, bounds: Floats, parts: Integers | None = None) -> Optimum:
     """Newton steps with a finite-difference Hessian of the slope, from where a descent has ended.
 
     The last digits of the parameters depend on rounding there; a few Newton steps settle them, and the Hessian says how
-    well the parameters are known.
+    well the parameters are known. Where the criterion is a sum of parts, `parts` says which one each parameter matters
+    to, -1 being several.
     """
     if optimum.value >= FAILED:
         return optimum
     guarded = _Guarded(criterion)
     value, slope = guarded(optimum.theta)
-    curvature = _hessian(guarded, optimum.theta, slope)
+    curvature = _hessian(guarded, optimum.theta, slope, np.full(len(slope), -1) if parts is None else parts)
     best, value = _newton(guarded, optimum.theta, value, slope, curvature, bounds)
     return Optimum(best, value, curvature, optimum.evaluations + guarded.count, optimum.outcome)
 
@@ -66,9 +67,23 @@ class _Guarded:
         return value, slope
 
 
-def _hessian(criterion: Criterion, centre: Floats, here: Floats, step: float = 1e-4) -> Floats:
-    """Differences of the slope, which is `here` at the centre."""
-    rows = np.asarray([(criterion(centre + e)[1] - here) / step for e in step * np.eye(len(centre))])
+def _hessian(criterion: Criterion, centre: Floats, here: Floats, parts: Integers, step: float = 1e-4) -> Floats:
+    """Differences of the slope, which is `here` at the centre: one parameter of each part at a time."""
+    rows = np.zeros((len(centre), len(centre)))
+
+    def change(moved: Integers) -> Floats:
+        return (criterion(centre + step * np.isin(np.arange(len(centre)), moved))[1] - here) / step
+
+    several, rest = np.flatnonzero(parts < 0), np.flatnonzero(parts >= 0)
+    for i in several:
+        rows[i] = change(np.array([i]))
+    rows[np.ix_(rest, several)] = rows[np.ix_(several, rest)].T
+    own = [np.flatnonzero(parts == part) for part in np.unique(parts[rest])]
+    for turn in range(max(map(len, own), default=0)):
+        moved = [(each[turn], each) for each in own if turn < len(each)]
+        slopes = change(np.array([i for i, _ in moved]))
+        for i, each in moved:
+            rows[i, each] = slopes[each]
     return 0.5 * (rows + rows.T)
 
 

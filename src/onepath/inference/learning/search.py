@@ -9,6 +9,7 @@ from onepath.data.cells import Cells, cells_of, coarser
 from onepath.data.transitions import Transitions, Units
 from onepath.gp.parameters import Mask, learnable, pack, parameters_of
 from onepath.graph.graph import Graph, graph_at
+from onepath.graph.parts import parts_of
 from onepath.inference.completion import Solver, initial_weights, objective_of
 from onepath.inference.learning.constant import constant_noise, may_be_constant
 from onepath.inference.learning.criterion import Judgement, Stage, Start
@@ -94,16 +95,16 @@ def search_by_evidence(problem: Problem, options: SearchOptions, starts: Floats 
     cells = coarser(cells, fineness.cells[dimension])
     points = fineness.points[dimension]
     current = graph_at(graph, mask, starts[0]).with_bases(cells, TOLERANCE, points)
+    evidence = _evidence(problem._replace(graph=current, cells=cells), options)
     for _ in range(ROUNDS):
-        evidence = _evidence(problem._replace(graph=current, cells=cells), options)
         start = starts[0] if len(starts) == 1 else min(starts, key=lambda each: evidence(each)[0])
         optimum = descend(evidence, start, prior.bounds, MOST_EVALUATIONS)
         better = graph_at(current, mask, optimum.theta).with_bases(cells, TOLERANCE, points)
         if better.rank <= current.rank:
             break
         current, starts = better, optimum.theta[None]
-    evidence = _evidence(problem._replace(graph=current, cells=cells), options)
-    optimum = settle(evidence, optimum, prior.bounds)
+        evidence = _evidence(problem._replace(graph=current, cells=cells), options)
+    optimum = settle(evidence, optimum, prior.bounds, parts_of(graph, mask))
     same_noise = None
     if optimum.curvature is not None and may_be_constant(graph, mask):
         same_noise = constant_noise(parameters_of(graph.parameters, mask), evidence, prior, optimum)
@@ -185,13 +186,16 @@ class WarmStart:
 
 
 def _evidence(problem: Problem, options: SearchOptions) -> Criterion:
-    """The negative log posterior probability of θ."""
+    """The negative log posterior probability of θ; asked again, it is known."""
     graph, mask, prior, cells, solver = problem
     stage = Stage.of(graph, mask, cells)
     judged = WarmStart(initial_weights(stage.objective(stage.source.theta)), options.watch)
+    known: dict[bytes, tuple[float, Floats]] = {}
 
     def evidence(theta: Floats) -> tuple[float, Floats]:
-        return judged(lambda start: judge_evidence(theta, stage, solver, start))
+        if (name := theta.tobytes()) not in known:
+            known[name] = judged(lambda start: judge_evidence(theta, stage, solver, start))
+        return known[name]
 
     return _penalised(evidence, prior)
 

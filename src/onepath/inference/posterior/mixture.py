@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float
 from scipy.special import expit
 
 from onepath.data.cells import Cells, coarser
@@ -110,9 +109,7 @@ def _thetas(graph: Graph, mask: Mask, learned: LearnedTheta | None) -> tuple[Flo
     return np.concatenate([best, around, same_noise]), densities
 
 
-def masses(
-    learned: LearnedTheta, thetas: Floats, values: Floats, densities: Floats
-) -> tuple[Float[Array, " members"], Float[Array, " members"] | None]:
+def masses(learned: LearnedTheta, thetas: Floats, values: Floats, densities: Floats) -> tuple[Floats, Floats | None]:
     """How probable each of these θ is, and how probable if the noise is not constant.
 
     The mean of importance weights is ∫ p(data, θ) dθ around one optimum, or half of it around two.
@@ -155,7 +152,7 @@ def _complete(
             found = first = complete(objective, usual.patient(), begin)
         else:
             found = complete(objective, usual.loosened(), first.place)
-        members.append(member := member_of(objective, found.place, theta))
+        members.append(member := member_of(objective, found.place, theta, found.blocks))
         values.append(found.loss + float(np.sum(np.log(np.diagonal(member.lower)))))
         if options.smoothing is not None:
             smooth = smoothed_diffusion(objective, found.weights, options.smoothing)

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from onepath.gp.parameters import Mask
 from onepath.graph.graph import Graph, graph_at
-from onepath.inference.completion import Objective, Place
+from onepath.inference.completion import Block, Objective, Place
 from onepath.inference.completion.features import Features, FeatureSource, padded_rows, padded_to
 from onepath.numerics.arrays import Floats, Integers
 from onepath.numerics.compiled import Bound, compiled
@@ -26,12 +26,12 @@ class Member(eqx.Module):
     lower: Float[Array | np.ndarray, "*s w w"]
 
 
-def member_of(objective: Objective, place: Place, theta: Floats) -> Member:
-    """With zero weights, and the prior's, for features that are padding."""
+def member_of(objective: Objective, place: Place, theta: Floats, blocks: Sequence[Block] | None = None) -> Member:
+    """With zero weights, and the prior's, for features that are padding; the Fisher matrix's factors may be known."""
     layout = objective.features.source.layout
     weights = layout.padded(place.weights)
     lower = np.eye(weights.size)
-    for functions, _, factor in objective.fisher_at(place):
+    for functions, _, factor in objective.fisher_at(place) if blocks is None else blocks:
         which = layout.within(functions)
         lower[np.ix_(which, which)] = factor
     return Member(theta, weights, lower)
