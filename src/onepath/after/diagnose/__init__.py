@@ -61,8 +61,11 @@ def diagnose(model: Model) -> Diagnosis:
     """Put all questions to a fitted model."""
     residuals, room = residuals_in(model), _room(model)
     checks = law_checks(residuals, model.trajectory.times, room)
-    # what readings have that states have not is what a hidden state's noise is learned from
-    readings = [] if model.observed is not None else [ask_readings(model.trajectory, model.transitions, room)]
+    readings = []
+    if model.observed is None:
+        readings = [ask_readings(model.trajectory, model.transitions, room)]
+    else:  # what readings have that states have not is what a hidden state's noise is learned from
+        checks = [check._replace(within=None) for check in checks]
     found = diagnosis_of([*readings, *checks, ask_step(model, residuals), ask_reach(model)])
     return found if residuals.sample is None else replace(found, looked=residuals.sample.told)
 
