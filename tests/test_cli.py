@@ -80,6 +80,22 @@ def test_info_says_where_a_model_came_from(fitted):
     assert "series.csv" in shown.stdout
 
 
+def test_the_verdict_comes_first_everywhere_and_strict_fails_where_the_model_does(fitted, tmp_path):
+    folder, facts = fitted
+    assert facts["verdict"].startswith("Fits: " if facts["fits"] else "Does not fit. ")
+    assert facts["fits"] == (not any(question["flagged"] for question in facts["questions"]))
+    assert {"name", "verdict", "statistic", "p_value", "flagged"} <= set(facts["questions"][0])
+    assert (facts["diffusion_within"] is not None) == facts["fits"]
+    assert facts["verdict"] in run("info", folder / "m.onepath").stdout
+    walk = np.random.default_rng(0).standard_normal(501).cumsum()
+    noisy = tmp_path / "noisy.csv"
+    pd.DataFrame({"x": walk + 3.0 * np.random.default_rng(1).standard_normal(501)}).to_csv(noisy, index=False)
+    for strict, code in ((), 0), (("--strict",), 3):
+        result = run("fit", noisy, "--dt", "0.01", "--learn", "none", *strict)
+        assert result.exit_code == code
+        assert "Does not fit. " in result.stdout
+
+
 def test_the_data_are_known_again_by_their_checksum(fitted, series):
     folder, facts = fitted
     whole = hashlib.sha256(series.read_bytes()).hexdigest()
