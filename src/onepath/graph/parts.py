@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from onepath.gp.features import Unknown
 from onepath.gp.parameters import Mask
 from onepath.graph.graph import Graph
 from onepath.numerics.arrays import Integers
@@ -20,16 +21,17 @@ def parts_of(graph: Graph, mask: Mask) -> Integers:
     Likelihood, completion and evidence are sums over coordinates where every function touches one of them alone.
     """
     touched = _coordinates(graph)
-    parameters = jax.tree.map(lambda leaf: np.full(np.shape(leaf), SEVERAL), graph.parameters)
+    parts = [np.full(np.shape(leaf), SEVERAL) for leaf in jax.tree.leaves(graph.parameters)]
     if all(len(each) == 1 for each in touched):
         left = chain.from_iterable(touched)
         owners = [np.array([next(left) for _ in range(each.outputs)]) for each in graph.unknown]
-        kernels = [_spread(each.kernel, owner) for each, owner in zip(graph.unknown, owners, strict=True)]
-        drifts = len(graph.parameters.drift)
-        level = None if graph.level is None else np.concatenate(owners[drifts:])[: graph.positive]
-        parameters = type(parameters)(tuple(kernels[:drifts]), tuple(kernels[drifts:]), level, parameters.noise)
-    leaves = zip(jax.tree.leaves(parameters), mask, strict=True)
-    return np.concatenate([np.zeros(0, int), *(leaf.ravel() for leaf, used in leaves if used)]).astype(int)
+        kernels = [
+            _spread(leaf, own) for each, own in zip(graph.unknown, owners, strict=True) for leaf in _leaves(each)
+        ]
+        level = [] if graph.level is None else [np.concatenate(owners)[graph.drifts :][: graph.positive]]
+        parts = [*kernels, *level, np.array(SEVERAL)]  # in the order of θ
+    learned = [part.ravel() for part, used in zip(parts, mask, strict=True) if used]
+    return np.concatenate([np.zeros(0, int), *learned])
 
 
 def _coordinates(graph: Graph) -> list[set[int]]:
@@ -43,13 +45,13 @@ def _coordinates(graph: Graph) -> list[set[int]]:
     return touched
 
 
-def _spread(kernel: Any, owner: Integers) -> Any:
-    """Every entry of a stacked kernel's parameters by its output's owner."""
+def _leaves(function: Unknown) -> list[Any]:
+    return jax.tree.leaves(function.kernel)
 
-    def one(leaf: Any) -> Integers:
-        shape = np.shape(leaf)
-        if shape[:1] != owner.shape:
-            return np.full(shape, SEVERAL)
-        return np.broadcast_to(owner.reshape(-1, *[1] * (len(shape) - 1)), shape)
 
-    return jax.tree.map(one, kernel)
+def _spread(leaf: Any, owner: Integers) -> Integers:
+    """Every entry of a stacked kernel's parameter by its output's owner."""
+    shape = np.shape(leaf)
+    if shape[:1] != owner.shape:
+        return np.full(shape, SEVERAL)
+    return np.broadcast_to(owner.reshape(-1, *[1] * (len(shape) - 1)), shape)
