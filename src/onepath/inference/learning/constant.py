@@ -76,7 +76,9 @@ def constant_noise(
     return ConstantNoise(theta, float(width - penalty))
 
 
-def relevelled(constant: ConstantNoise, roles: Sequence[str], stage: Stage, solver: Solver, start: Start) -> ConstantNoise:
+def relevelled(
+    constant: ConstantNoise, roles: Sequence[str], stage: Stage, solver: Solver, start: Start
+) -> ConstantNoise:
     """The hypothesis at the level that the stage's law finds for it: ln σ ← ln σ - Σ ∂ℓ/∂ln σ / 2N, N increments each.
 
     Where noise depends on the state, its weights follow from law to law. Here there are none to speak of, and σ would
