@@ -1,13 +1,14 @@
 """The path that was hidden: filtered and smoothed states, and how well readings are foretold."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from onepath.data.trajectory import Trajectory
 from onepath.inference.hidden.filter import smoothed
-from onepath.inference.hidden.learning import Path, first_path, followed
+from onepath.inference.hidden.first import first_path
+from onepath.inference.hidden.learning import Path, followed
 from onepath.inference.hidden.reading import Observed, readings_of
 from onepath.model import Model, asked_once
 from onepath.numerics.arrays import Floats
@@ -69,8 +70,9 @@ class Noise(NamedTuple):
 @in_double
 def followed_by(model: Model, trajectory: Trajectory) -> Path:
     """The filter along readings, under what a model has learned."""
-    readings = readings_of(trajectory, observed_of(model).reading)
-    return followed(readings, model, first_path(readings), observed_of(model).scales)
+    observed = observed_of(model)
+    readings = readings_of(trajectory, replace(observed.reading, exposure=observed.exposure))
+    return followed(readings, model, first_path(readings), observed.scales)
 
 
 def observed_of(model: Model) -> Observed:

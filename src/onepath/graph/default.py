@@ -11,7 +11,8 @@ from onepath.gp.kernels import check_kernel, default_diffusion_kernel, default_d
 from onepath.gp.periodic import Edges, check_periodic, periodic_diffusion_kernel, periodic_drift_kernel
 from onepath.graph.graph import Graph, diffusion_entries
 from onepath.graph.laws import EULER
-from onepath.numerics.arrays import Floats
+from onepath.graph.velocity import of_second_order
+from onepath.numerics.arrays import Floats, Integers
 from onepath.numerics.linalg import constant
 
 DEFAULT_NOISE = 1e-3
@@ -29,6 +30,7 @@ class GraphOptions(NamedTuple):
     noise: str = "auto"
     link: str = "softplus"
     noise_variance: float | None = None
+    order: int = 1
 
 
 def noise_structure(noise: str, transitions: Transitions) -> str:
@@ -40,17 +42,20 @@ def noise_structure(noise: str, transitions: Transitions) -> str:
 
 def build_graph(options: GraphOptions, transitions: Transitions, units: Units) -> Graph:
     """The graph of these options under Euler's law, in standardised units, without points for its features yet."""
-    d, structure = transitions.x.shape[1], noise_structure(options.noise, transitions)
+    d = transitions.x.shape[1]
+    own = np.arange(d)[d // 2 :] if options.order == 2 else np.arange(d)  # coordinates that move by unknown functions
+    structure = "diagonal" if options.order == 2 else noise_structure(options.noise, transitions)
     persistent = persistence(transitions)
     unit = diffusion_unit(transitions, units, structure, persistent)
-    rows, columns = diffusion_entries(structure, d)
+    unit, persistent = (unit[own], persistent[own]) if options.order == 2 else (unit, persistent)
+    rows, columns = diffusion_entries(structure, len(own))
     level = None if options.link == "identity" else constant(np.ones(len(set(rows[rows == columns]))))
     noise, noise_unit = DEFAULT_NOISE, mean_square(transitions) / np.square(units.scale)
     if options.noise_variance is not None:
         noise, noise_unit = options.noise_variance, 1.0 / np.square(units.scale)
-    return Graph(
-        drift=(_drift(options, transitions, unit, persistent, units),),
-        diffusion=(_diffusion(options, transitions, unit, structure, units),),
+    graph = Graph(
+        drift=(_drift(options, transitions, unit, persistent, units, own),),
+        diffusion=(_diffusion(options, transitions, unit, structure, units, own),),
         unit=constant(unit),
         level=level,
         noise=constant(noise),
@@ -59,6 +64,7 @@ def build_graph(options: GraphOptions, transitions: Transitions, units: Units) -
         structure=structure,
         law=EULER,
     )
+    return of_second_order(graph, units) if options.order == 2 else graph
 
 
 def diffusion_unit(transitions: Transitions, units: Units, structure: str, persistent: Floats) -> Floats:
@@ -72,19 +78,22 @@ def diffusion_unit(transitions: Transitions, units: Units, structure: str, persi
     return root[rows]
 
 
-def _drift(options: GraphOptions, transitions: Transitions, unit: Floats, persistent: Floats, units: Units) -> Unknown:
+def _drift(
+    options: GraphOptions, transitions: Transitions, unit: Floats, persistent: Floats, units: Units, own: Integers
+) -> Unknown:
     """By default as large as an Ornstein–Uhlenbeck process's own drift, σ²/(2 sd(x)), and what is persistent."""
-    d = transitions.x.shape[1]
+    d, outputs = transitions.x.shape[1], len(own)
+    amplitude = units.time / units.scale[own]
     if options.drift is None:
         edges, turn = _edges(transitions, units), _turn(transitions, units)
         kernel = default_drift_kernel(*edges) if turn is None else periodic_drift_kernel(turn, edges)
-        rate = constant(np.sqrt(np.square(np.square(unit[:d]) / 2) + persistent * np.square(units.time / units.scale)))
-        return Unknown(stacked(kernel, d), rate, constant(np.zeros(d)), constant(np.ones(d)))
+        rate = constant(np.sqrt(np.square(np.square(unit[:outputs]) / 2) + persistent * np.square(amplitude)))
+        return Unknown(stacked(kernel, outputs), rate, constant(np.zeros(d)), constant(np.ones(d)))
     check_kernel(options.drift, "drift", d)
     if transitions.period is not None:
         check_periodic(options.drift, "drift", transitions.period)
-    amplitude = constant(units.time / units.scale)
-    return Unknown(stacked(options.drift, d), amplitude, constant(units.location), constant(units.scale))
+    kernel = stacked(options.drift, outputs)
+    return Unknown(kernel, constant(amplitude), constant(units.location), constant(units.scale))
 
 
 def _edges(transitions: Transitions, units: Units) -> Edges:
@@ -102,18 +111,20 @@ def _turn(transitions: Transitions, units: Units) -> Floats | None:
     return constant(np.where(angle, 2 * np.pi * units.scale / np.where(angle, transitions.period, 1.0), 0.0))
 
 
-def _diffusion(options: GraphOptions, transitions: Transitions, unit: Floats, structure: str, units: Units) -> Unknown:
+def _diffusion(
+    options: GraphOptions, transitions: Transitions, unit: Floats, structure: str, units: Units, own: Integers
+) -> Unknown:
     """A given kernel is that of σ in the data's units; under the exp link, that of ln σ."""
     d, entries = len(units.scale), len(unit)
     if options.diffusion is None:
         edges, turn = _edges(transitions, units), _turn(transitions, units)
-        own = default_diffusion_kernel(d) if turn is None else periodic_diffusion_kernel(turn, edges)
-        return Unknown(stacked(own, entries), constant(np.ones(entries)), constant(np.zeros(d)), constant(np.ones(d)))
+        usual = default_diffusion_kernel(d) if turn is None else periodic_diffusion_kernel(turn, edges)
+        return Unknown(stacked(usual, entries), constant(np.ones(entries)), constant(np.zeros(d)), constant(np.ones(d)))
     check_kernel(options.diffusion, "diffusion", d)
     if transitions.period is not None:
         check_periodic(options.diffusion, "diffusion", transitions.period)
-    rows, columns = diffusion_entries(structure, d)
-    amplitude = 1.0 / in_data_units(unit, rows, units)
+    rows, columns = diffusion_entries(structure, len(own))
+    amplitude = 1.0 / in_data_units(unit, own[rows], units)
     if options.link == "exp":
         amplitude = np.where(rows == columns, 1.0, amplitude)
     kernel = stacked(options.diffusion, entries)

@@ -89,6 +89,8 @@ class Graph(eqx.Module):
     link: str = eqx.field(static=True)
     structure: str = eqx.field(static=True)
     law: Law = eqx.field(static=True)
+    compared: tuple[int, ...] | None = eqx.field(static=True, default=None)
+    """Coordinates in which increments are compared with data; None is all, others are known to follow from these."""
 
     # what it consists of
 
@@ -231,6 +233,23 @@ class Graph(eqx.Module):
         mean, covariance = self.law.gaussian(self._drift_jet(latent, u), self._diffusion_jet(latent, u), dt)
         return mean, covariance + self.noise * jnp.diag(self.noise_unit)
 
+    def compared_with(
+        self, latent: Float[Array, "functions k"], u: Float[Array, " d"], dt: Float[Array, ""]
+    ) -> Gaussian:
+        """The same in the coordinates that are compared with data."""
+        mean, covariance = self.gaussian(latent, u, dt)
+        if self.compared is None:
+            return mean, covariance
+        which = np.asarray(self.compared)
+        return mean[which], covariance[which[:, None], which]
+
+    def compared_data(self, y: Float[Array, " d"], scatter: Float[Array, "d d"]) -> Gaussian:
+        """An increment and its scatter in these coordinates."""
+        if self.compared is None:
+            return y, scatter
+        which = np.asarray(self.compared)
+        return y[which], scatter[which[:, None], which]
+
     def values(
         self, latent: Float[Array, " functions"], u: Float[Array, " d"]
     ) -> tuple[Float[Array, " d"], Float[Array, "d d"]]:
@@ -282,18 +301,21 @@ class Graph(eqx.Module):
     def groups(self) -> list[Group]:
         """All functions together; or, where the law does not couple them, drifts and diffusions apart, and without
         correlated noise dimension by dimension."""
-        d, everything = self.dimension, list(range(self.functions))
+        coordinates = np.arange(self.dimension) if self.compared is None else np.asarray(self.compared)
+        d, everything = len(coordinates), list(range(self.functions))
         first, second = np.tril_indices(d)
         means, covariances = list(range(d)), list(range(d, d + len(first)))
         drifts, diffusions = everything[: self.drifts], everything[self.drifts :]
         if self.law.couples:
             return [Group(everything, means + covariances)]
-        places = self._places[_is_unknown(self.diffusion)]
-        if np.any(self._places * (1 - np.eye(d))):
+        whole = self._places[:, coordinates][:, :, coordinates]
+        places = whole[_is_unknown(self.diffusion)]
+        if np.any(whole * (1 - np.eye(d))):
             return [Group(part, rows) for part, rows in ((drifts, means), (diffusions, covariances)) if part]
         variances = np.asarray(covariances)[first == second]
+        at_mean = np.searchsorted(coordinates, self.unknown_coordinates)
         return [
-            *(Group([f], [i]) for f, i in zip(drifts, self.unknown_coordinates.tolist(), strict=True)),
+            *(Group([f], [i]) for f, i in zip(drifts, at_mean.tolist(), strict=True)),
             *(Group([f], variances[np.diagonal(at) > 0].tolist()) for f, at in zip(diffusions, places, strict=True)),
         ]
 

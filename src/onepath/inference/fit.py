@@ -190,7 +190,7 @@ def _check_transitions(transitions: Transitions, trajectory: Trajectory, observa
     weight = transitions.weights
     if isinstance(observation, Exact):
         return
-    parts, d = (transitions.x, transitions.y, transitions.dt), trajectory.dimension
+    parts, d = (transitions.x, transitions.y, transitions.dt), observation.dimension(trajectory)
     if [part.shape[1:] for part in parts] != [(d,), (d,), ()] or not all(np.isfinite(part).all() for part in parts):
         raise ValueError(f"The observation {observation.name!r} gave transitions that are not finite or not (n, {d}).")
     if weight is None:

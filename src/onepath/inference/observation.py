@@ -38,6 +38,10 @@ class Observation(ABC):
         if not hasattr(cls, "name"):
             raise TypeError(f"The observation {cls.__name__} does not say its name.")
 
+    def dimension(self, trajectory: Trajectory) -> int:
+        """Of the state that transitions are of."""
+        return trajectory.dimension
+
     @abstractmethod
     def transitions(self, trajectory: Trajectory, fit: Fit | None) -> Transitions | None:
         """Transitions to fit, in the data's units: first with no fit, then with each fit until this returns None.

@@ -41,7 +41,8 @@ def read_options(settings: Mapping[str, Any], watch: Callable[[int, float], None
     return FitOptions(
         graph=GraphOptions(**{name: settings[name] for name in GraphOptions._fields}),
         observation=_observation(settings, errors),
-        law=_law(settings),
+        # functions of a hidden velocity are completed under Euler's law, whatever steps are filtered by
+        law=EULER if settings["order"] == 2 else _law(settings),
         solver=SOLVERS[settings["solver"]],
         search=search,
         **{name: settings[name] for name in ("fixed", "cells", "tolerance", "smoothing")},
@@ -53,6 +54,17 @@ def _observation(settings: Mapping[str, Any], errors: bool) -> Observation:
     reading = reading_of(settings["measurement"], settings["order"], settings["exposure"])
     if reading.is_exact and not errors:
         return settings["observation"] or Exact()
+    if reading.order == 2 and (
+        settings["transition"] not in ("auto", "linearised")
+        or settings["noise"] not in ("auto", "diagonal")
+        or settings["smoothing"] > 0
+    ):
+        raise ValueError(
+            "order=2 takes the linearised law and diagonal noise: leave out transition, noise and smoothing, or give "
+            "velocities as readings of their own"
+        )
+    if reading.order == 2 and reading.exposure is not None:
+        raise ValueError("order=2 and exposure are both given, which is not offered: leave out the shorter of the two")
     if settings["observation"] is not None:
         raise ValueError("observation is given beside measurement, order, exposure or error, which are one: give one")
     if settings["periodic"] is not None:

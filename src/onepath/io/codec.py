@@ -22,11 +22,12 @@ from onepath.data.clocks import Clock
 from onepath.data.trajectory import Trajectory
 from onepath.data.transitions import Transitions, Units
 from onepath.data.weekends import Weekends
-from onepath.gp.features import Basis, Unknown
+from onepath.gp.features import Basis, Known, Unknown
 from onepath.gp.kernels import Cubic, Linear, Matern
 from onepath.gp.periodic import Harmonics, PeriodicMatern
 from onepath.graph.graph import Graph
 from onepath.graph.laws import LAWS, Law
+from onepath.graph.velocity import itself, ones
 from onepath.inference.adequacy import Stiffness
 from onepath.inference.hidden.reading import Observed, Reading
 from onepath.inference.learning.optimisers import Optimum
@@ -46,10 +47,13 @@ OWN: dict[str, type] = {
     for cls in (
         *(Matern, Linear, Cubic, PeriodicMatern, Harmonics, Basis, Unknown, Graph, Member, Posterior),
         *(Trajectory, Clock, Weekends, Business, Transitions, Units, Optimum, Stiffness, Methods, Exact),
-        *(Observed, Reading),
+        *(Observed, Reading, Known),
     )
 }
 """Classes of this package by the name that files call them by, wherever they live."""
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {"itself": itself, "ones": ones}
+"""Known functions of this package, likewise."""
 
 
 def _modules_of(module: ModuleType) -> list[type]:
@@ -90,6 +94,8 @@ def encode(value: Any, keep: Callable[[np.ndarray], int], where: str = "model") 
         if LAWS.get(value.name) != value:
             raise _unsavable(value, where)
         return {"law": value.name}
+    if (known := next((name for name, function in FUNCTIONS.items() if function is value), None)) is not None:
+        return {"function": known}
     if isinstance(value, np.random.Generator):
         state = encode(value.bit_generator.state, keep, where)
         return {"generator": type(value.bit_generator).__name__, "state": state}
@@ -157,6 +163,8 @@ def decode(code: Any, arrays: Mapping[int, np.ndarray]) -> Any:
             return tuple(decode(item, arrays) for item in items)
         case {"law": str(name)}:
             return _law(name)
+        case {"function": str(name)} if name in FUNCTIONS:
+            return FUNCTIONS[name]
         case {"generator": str(name), "state": state} if name in GENERATORS:
             bits = GENERATORS[name]()
             bits.state = decode(state, arrays)

@@ -91,7 +91,8 @@ def _check_trajectory(trajectory: Trajectory) -> None:
 @in_double
 def _check(model: Model) -> None:
     """Whether all shapes fit together: of the units, the transitions, and the posterior's own arithmetic."""
-    units, d = model.units, model.trajectory.dimension
+    order = 1 if model.observed is None else model.observed.reading.order
+    units, d = model.units, order * model.trajectory.dimension
     if [units.location.shape, units.scale.shape, np.shape(units.time)] != [(d,), (d,), ()]:
         raise Damaged("the units are not of the state's dimension")
     parts = (model.posterior, units, vars(model.transitions), model.loss, model.evidence)

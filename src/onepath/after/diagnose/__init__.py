@@ -72,8 +72,17 @@ def diagnose(model: Model) -> Diagnosis:
 
 @asked_once
 def residuals_in(model: Model) -> Residuals:
-    """Residuals of a model's own data."""
-    return residuals_of(model.transitions, model.trajectory.step, model.increments)
+    """Residuals of a model's own data, in the coordinates that are compared with them."""
+    if model.graph.compared is None:
+        return residuals_of(model.transitions, model.trajectory.step, model.increments)
+    moved = np.asarray(model.graph.compared)
+
+    def law(x: Floats, dt: Floats) -> tuple[Floats, Floats]:
+        mean, covariance = model.increments(x, dt)
+        return mean[:, moved], covariance[:, moved[:, None], moved]
+
+    transitions = replace(model.transitions, y=model.transitions.y[:, moved])
+    return residuals_of(transitions, model.trajectory.step, law)
 
 
 def residuals_of(transitions: Transitions, row: Integers, law: Increments) -> Residuals:
@@ -90,6 +99,8 @@ def _room(model: Model) -> Floats:
     """Half of the width of the diffusion's 90 % band, as a share of it: the median over the data, (d,)."""
     points = model.transitions.x[evenly(len(model.transitions), POINTS)]
     lower, upper = (np.diagonal(end, axis1=1, axis2=2) for end in model.diffusion_band(points, BAND))
+    if model.graph.compared is not None:
+        lower, upper = (end[:, np.asarray(model.graph.compared)] for end in (lower, upper))
     return np.asarray(np.median((upper - lower) / np.maximum(upper + lower, np.finfo(float).tiny), axis=0))
 
 

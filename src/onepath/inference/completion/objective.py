@@ -25,20 +25,21 @@ from onepath.numerics.linalg import contract, log_determinant, lower_root, small
 
 def cell_loss(graph: Graph, latent: Float[Array, "functions k"], cell: Cells) -> Float[Array, ""]:
     """½ [ n ln det V + tr(V⁻¹S) + n (ȳ-m)ᵀV⁻¹(ȳ-m) ]; for one transition a cell, the paper's eq. 5."""
-    mean, covariance = graph.gaussian(latent, cell.x, cell.dt)
+    mean, covariance = graph.compared_with(latent, cell.x, cell.dt)
+    y, scatter = graph.compared_data(cell.y, cell.scatter)
     lower = small_cholesky(covariance)
-    residual = small_forward_solve(lower, cell.y - mean)
-    scatter = small_forward_solve(lower, small_forward_solve(lower, cell.scatter).T)
+    residual = small_forward_solve(lower, y - mean)
+    scatter = small_forward_solve(lower, small_forward_solve(lower, scatter).T)
     fit = cell.weight * (log_determinant(lower) + jnp.sum(jnp.square(residual)))
     return 0.5 * (fit + jnp.trace(scatter))
 
 
 def cell_rows(graph: Graph, latent: Float[Array, "functions k"], cell: Cells) -> Float[Array, "r functions k"]:
     """Rows R whose RᵀR = n [ JmᵀV⁻¹Jm + ½ tr(V⁻¹JV V⁻¹JV) ] is the expected curvature of a cell's loss."""
-    _, covariance = graph.gaussian(latent, cell.x, cell.dt)
+    _, covariance = graph.compared_with(latent, cell.x, cell.dt)
     # with derivatives, a law has many more arguments than results
     slopes = jax.jacrev if graph.hessian_is_dear else jax.jacfwd
-    mean_slope, covariance_slope = slopes(graph.gaussian)(latent, cell.x, cell.dt)
+    mean_slope, covariance_slope = slopes(graph.compared_with)(latent, cell.x, cell.dt)
     lower, size = small_cholesky(covariance), latent.size
     of_mean = small_forward_solve(lower, mean_slope.reshape(-1, size))
     half = small_forward_solve(lower, covariance_slope.reshape(*covariance.shape, size))

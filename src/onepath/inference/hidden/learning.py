@@ -3,7 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
+from onepath.inference.hidden.blur import blurred
 from onepath.inference.hidden.filter import Filtered, Judged, Rows, Setting, filtered, judged
 from onepath.inference.hidden.reading import Readings
 from onepath.inference.hidden.steps import Law, Steps, steps_from
@@ -15,11 +17,14 @@ PASSES = 2
 SCORINGS, ENOUGH = 30, 1e-2
 """Steps in search of noise and a factor on Q, at most, and what the likelihood must still gain by one."""
 
+EXPOSURES = (0.01, 1.0)
+"""Between which the share of a step is searched that readings average over."""
+
 LONGEST_STEP = 2.0
 """Of a logarithm in one step of that search."""
 
-LEAST = 1e-6
-"""Variance of readings, in units of an increment's, below which there is none."""
+LEAST = {1: 1e-6, 2: 1e-9}
+"""Variance of readings, in units of an increment's, below which there is none; less where velocities are hidden."""
 
 MOST, STRETCHES = 1 << 17, 32
 """Rows that the search looks at, and in how many stretches: enough to know noise to a hundredth."""
@@ -32,6 +37,13 @@ class Path(NamedTuple):
     setting: Setting
     scales: Floats  # ln of a factor on Q, and of each channel's learned variance
     found: Filtered
+    size: int  # of the state without means over an exposure
+    exposure: float | None  # the share of a step that a reading averages over
+
+    @property
+    def moved(self) -> slice:
+        """Coordinates of the state that are moved by unknown functions: as many as are read, the last ones."""
+        return slice(self.size - self.rows.z.shape[1], self.size)
 
 
 class Search(NamedTuple):
@@ -44,44 +56,37 @@ class Search(NamedTuple):
 def followed(readings: Readings, law: Law, path: Path, scales: Floats) -> Path:
     """The filter under a law, around the states of another path."""
     for _ in range(PASSES):
-        rows = rows_under(readings, law, path.found.state)
-        path = Path(rows, path.setting, scales, filtered(scales, rows, path.setting))
+        rows = rows_under(readings, law, path.found.state[:, : path.size], path.exposure)
+        path = path._replace(rows=rows, scales=scales, found=filtered(scales, rows, path.setting))
     return path
 
 
-def rows_under(readings: Readings, law: Law, states: Floats) -> Rows:
+def with_exposure(readings: Readings, law: Law, path: Path) -> Path:
+    """The same path with the exposure that makes its readings most likely, and the scales that go with it."""
+
+    def at(exposure: float) -> tuple[Path, Search]:
+        rows = rows_under(readings, law, path.found.state[:, : path.size], float(exposure))
+        found = search(rows, path.setting, path.scales, readings)
+        return path._replace(rows=rows, scales=found.scales, exposure=float(exposure)), found
+
+    best = minimize_scalar(
+        lambda exposure: -at(exposure)[1].judged.value, bounds=EXPOSURES, method="bounded", options={"xatol": 0.01}
+    )
+    return at(best.x)[0]
+
+
+def rows_under(readings: Readings, law: Law, states: Floats, exposure: float | None) -> Rows:
     """Rows with the steps of a law, linear around these states (n, D)."""
     near = np.concatenate([states[:1], states[:-1]])
-    return rows_of(readings, near, steps_from(law, near, readings.dt))
+    steps = steps_from(law, near, readings.dt)
+    if exposure is None:
+        return rows_of(readings, near, steps)
+    # the mean over an exposure starts from the state, and an increment of it is counted from there
+    return rows_of(readings, np.tile(near, 2), blurred(steps, readings.dt, exposure))
 
 
 def rows_of(readings: Readings, near: Floats, steps: Steps) -> Rows:
     return Rows(near, *steps, readings.begins, readings.z, readings.read, readings.given, readings.units)
-
-
-def first_path(readings: Readings) -> Path:
-    """Before anything is known: a random walk read with noise.
-
-    Increments have the variance qΔt + 2R and the covariance -R with the next, so that variance + 2 covariance is qΔt.
-    """
-    z, (n, d) = readings.z, readings.z.shape
-    y, step = differences(readings)
-    pair = step[1:] & step[:-1]
-    square = mean_squares(readings)
-    shared = np.sum(np.where(pair, y[1:] * y[:-1], 0.0), axis=0) / np.maximum(pair.sum(axis=0), 1)
-    given = np.sum(np.diagonal(readings.given, axis1=1, axis2=2) * readings.read, axis=0) / readings.read.sum(axis=0)
-    learned = readings.units.any(axis=0)
-    unit = np.sum(readings.units, axis=0) / np.maximum(np.sum(readings.units > 0, axis=0), 1)
-    noise = np.where(learned, np.clip(-shared, 0.02 * square, 0.48 * square), 0.0)
-    rate = np.maximum(square - 2 * (given + noise), 0.04 * square) / np.mean(readings.dt[1:])
-    scales = np.concatenate([[0.0], np.log(np.where(learned, noise / np.where(learned, unit, 1.0), 1.0))])
-    located = np.sum(z, axis=0) / readings.read.sum(axis=0)
-    spread = np.sum(readings.read * np.square(z - located), axis=0) / readings.read.sum(axis=0)
-    covariance = readings.dt[:, None, None] * np.diag(rate)
-    steps = Steps(np.zeros((n, d)), np.tile(np.eye(d), (n, 1, 1)), covariance)
-    rows, setting = rows_of(readings, np.zeros((n, d)), steps), Setting(np.eye(d), located, np.diag(spread))
-    scales = search(rows, setting, scales, readings).scales
-    return Path(rows, setting, scales, filtered(scales, rows, setting))
 
 
 def differences(readings: Readings) -> tuple[Floats, Flags]:
@@ -100,11 +105,9 @@ def mean_squares(readings: Readings) -> Floats:
 def search(rows: Rows, setting: Setting, scales: Floats, readings: Readings) -> Search:
     """The factor on Q and the variances of readings that are most likely, by Fisher scoring."""
     rows = some_of(rows)
-    learned = readings.units.any(axis=0)
-    unit = np.max(readings.units, axis=0, initial=0.0)
-    least = np.concatenate(
-        [[-20.0], np.log(np.where(learned, LEAST * mean_squares(readings) / np.where(learned, unit, 1.0), 1.0))]
-    )
+    learned, unit = readings.learned, readings.unit
+    least = LEAST[readings.reading.order] * mean_squares(readings) / np.where(learned, unit, 1.0)
+    least = np.concatenate([[-20.0], np.log(np.where(learned, least, 1.0))])
     free = np.concatenate([[True], learned])
     here = judged(scales, rows, setting)
     for _ in range(SCORINGS):

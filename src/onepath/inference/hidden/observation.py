@@ -1,16 +1,19 @@
 """Readings of a hidden state, which is filtered in turns with the fit."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from onepath.data.trajectory import Trajectory
 from onepath.data.transitions import Transitions
+from onepath.graph.laws import LINEARISED
 from onepath.inference.hidden.bands import with_information
 from onepath.inference.hidden.filter import filtered
-from onepath.inference.hidden.learning import Path, Search, first_path, followed, search
+from onepath.inference.hidden.first import first_path
+from onepath.inference.hidden.learning import Path, Search, followed, search, with_exposure
 from onepath.inference.hidden.reading import Observed, Reading, Readings, readings_of
+from onepath.inference.hidden.steps import Law, Steps, steps_from
 from onepath.inference.observation import FitTo, Observation
 from onepath.inference.result import Fit
 from onepath.numerics.arrays import Floats
@@ -33,6 +36,9 @@ class Hidden(Observation):
     takes_parts: ClassVar[bool] = True
     reading: Reading
 
+    def dimension(self, trajectory: Trajectory) -> int:
+        return self.reading.order * trajectory.dimension
+
     def transitions(self, trajectory: Trajectory, fit: Fit | None) -> Transitions:
         """Filtered under a fit; under a random walk where there is none yet."""
         readings = readings_of(trajectory, self.reading)
@@ -45,41 +51,66 @@ class Hidden(Observation):
         path = first_path(readings)
         fit, best = fit_to(filtered_transitions(readings, path), None), -np.inf
         for _ in range(TURNS):
-            path, found = _searched(readings, fit, path)
+            path, found = _searched(readings, self._law(fit), path)
             if found.judged.value < best + SETTLED:
                 break
-            fit, best = fit_to(filtered_transitions(readings, path), fit), found.judged.value
-        fit = fit_to(filtered_transitions(readings, path), None)
-        path, found = _searched(readings, fit, path)
-        observed = _observed(self.reading, readings, found)
-        completed = fit.completed
-        posterior = with_information(completed.posterior, observed.share)
-        path = followed(readings, fit, path, observed.scales)
-        evidence = completed.evidence + density_ratio(readings, path)
-        completed = completed._replace(posterior=posterior, evidence=evidence)
+            fit, best = fit_to(self._told(readings, fit, path), fit), found.judged.value
+        fit = fit_to(self._told(readings, fit, path), None)
+        path, found = _searched(readings, self._law(fit), path)
+        observed = _observed(readings, found, path)
+        path = followed(readings, self._law(fit), path, observed.scales)
+        completed = self._law(fit).completed
+        completed = completed._replace(
+            posterior=with_information(completed.posterior, observed.share),
+            evidence=completed.evidence + density_ratio(readings, path),
+        )
         return fit._replace(completed=completed, transitions=filtered_transitions(readings, path), observed=observed)
 
+    def _law(self, fit: Fit) -> Fit:
+        """As steps are filtered: velocities move positions within a step, which Euler's law does not know."""
+        if self.reading.order == 1:
+            return fit
+        posterior = fit.completed.posterior
+        moved = replace(posterior, graph=posterior.graph.with_law(LINEARISED))
+        return fit._replace(completed=fit.completed._replace(posterior=moved))
 
-def _searched(readings: Readings, fit: Fit, path: Path) -> tuple[Path, Search]:
-    path = followed(readings, fit, path, path.scales)
+    def _told(self, readings: Readings, fit: Fit, path: Path) -> Transitions:
+        """Increments as the fit's own law would have them: what it leaves unexplained is what the filter does."""
+        if self.reading.order == 1:
+            return filtered_transitions(readings, path)
+        start, dt = path.found.state[:-1], readings.dt[1:]
+        steps = steps_from(fit, np.concatenate([start[:1], start]), np.concatenate([dt[:1], dt]))
+        return filtered_transitions(readings, path, steps)
+
+
+def _searched(readings: Readings, law: Law, path: Path) -> tuple[Path, Search]:
+    path = followed(readings, law, path, path.scales)
+    if readings.reading.exposure == "learn":
+        path = with_exposure(readings, law, path)
     found = search(path.rows, path.setting, path.scales, readings)
     return path._replace(scales=found.scales, found=filtered(found.scales, path.rows, path.setting)), found
 
 
-def filtered_transitions(readings: Readings, path: Path) -> Transitions:
-    """From filtered states on, each with the increment m + Q^½ V^-½ ν.
+def filtered_transitions(readings: Readings, path: Path, steps: Steps | None = None) -> Transitions:
+    """From filtered states on, each with the increment m + Q^½ V^-½ ν, where m and Q are the path's or those of steps.
 
     In a steady filter that is m + K ν, what the state is moved by: white, with the variance that the diffusion gives.
     Roots are turned so that they come nearest to that.
     """
-    rows, found = path.rows, path.found
+    rows, found, size, moved = path.rows, path.found, path.size, path.moved
     to = np.flatnonzero(readings.begins == 0)
-    start, start_spread = found.state[to - 1], found.covariance[to - 1]
-    mean = rows.mean[to] + np.einsum("nij,nj->ni", rows.flow[to] - np.eye(start.shape[1]), start - rows.near[to])
-    covariance = np.exp(path.scales[0]) * rows.covariance[to]
-    y = mean + _as_increments(covariance, found.variance[to], found.gain[to], found.innovation[to])
-    usual = np.median(np.diagonal(start_spread + covariance, axis1=1, axis2=2), axis=0)
-    certain = np.all(np.diagonal(start_spread, axis1=1, axis2=2) < UNCERTAIN * usual, axis=1)
+    start, spread = found.state[to - 1, :size], found.covariance[to - 1, :size, :size]
+    if steps is None:
+        turned = rows.flow[to, :size, :size] - np.eye(size)
+        mean = rows.mean[to, :size] + np.einsum("nij,nj->ni", turned, start - rows.near[to, :size])
+        covariance = np.exp(path.scales[0]) * rows.covariance[to, :size, :size]
+    else:
+        mean, covariance = steps.mean[to], np.exp(path.scales[0]) * steps.covariance[to]
+    y = np.array(mean)
+    gain = found.gain[to, moved]
+    y[:, moved] += _as_increments(covariance[:, moved, moved], found.variance[to], gain, found.innovation[to])
+    usual = np.median(np.diagonal(spread + covariance, axis1=1, axis2=2), axis=0)
+    certain = np.all(np.diagonal(spread, axis1=1, axis2=2) < UNCERTAIN * usual, axis=1)
     weight = (certain & readings.whole[to]).astype(float)
     return Transitions(start, y, readings.dt[to], None if weight.all() else weight, row=to - 1)
 
@@ -87,7 +118,7 @@ def filtered_transitions(readings: Readings, path: Path) -> Transitions:
 def _as_increments(covariance: Floats, variance: Floats, gain: Floats, innovation: Floats) -> Floats:
     """Q^½ V^-½ ν, the roots L_Q O L_V⁻¹ with the orthogonal O that is nearest to L_Q⁻¹ K L_V."""
     if covariance.shape[1] == 1:
-        return np.sqrt(covariance[:, 0] / variance[:, 0]) * innovation
+        return np.asarray(np.sqrt(covariance[:, 0] / variance[:, 0]) * innovation)
     lower, read = np.linalg.cholesky(covariance), np.linalg.cholesky(variance)
     left, _, right = np.linalg.svd(np.linalg.solve(lower, gain @ read), full_matrices=False)
     white = np.linalg.solve(read, innovation[:, :, None])
@@ -97,14 +128,15 @@ def _as_increments(covariance: Floats, variance: Floats, gain: Floats, innovatio
 def density_ratio(readings: Readings, path: Path) -> float:
     """ln of the density of readings over that of the increments that they became: Σ ½ ln det Q - ½ ln det V."""
     to = np.flatnonzero((readings.begins == 0) & readings.whole)
-    parts = (np.exp(path.scales[0]) * path.rows.covariance[to], path.found.variance[to])
+    moved = np.exp(path.scales[0]) * path.rows.covariance[to, path.moved, path.moved]
+    parts = (moved, path.found.variance[to])
     logs = [np.linalg.slogdet(part)[1] for part in parts]
     return 0.5 * float(np.sum(logs[0] - logs[1]))
 
 
-def _observed(reading: Reading, readings: Readings, found: Search) -> Observed:
+def _observed(readings: Readings, found: Search, path: Path) -> Observed:
     """Variances with bands by the curvature of the likelihood, and what it says about a factor on Q."""
-    learned, fisher = np.asarray(readings.units.any(axis=0)), found.judged.fisher
+    learned, fisher = readings.learned, found.judged.fisher
     variance = np.exp(found.scales[1:])
     free = np.concatenate([[True], learned])
     # in variances, not in their logarithms: near 0 those mean nothing
@@ -116,6 +148,5 @@ def _observed(reading: Reading, readings: Readings, found: Search) -> Observed:
     whole = 0.5 * readings.total
     share = float(np.clip(1.0 / max(inverse[0, 0] * whole, 1.0), 0.0, 1.0))
     noise = np.where(learned, np.sqrt(variance), 0.0)
-    return Observed(
-        reading, noise, np.where(learned, low, 0.0), np.where(learned, high, 0.0), learned, found.judged.value, share
-    )
+    low, high = np.where(learned, low, 0.0), np.where(learned, high, 0.0)
+    return Observed(readings.reading, noise, low, high, learned, found.judged.value, share, path.exposure)

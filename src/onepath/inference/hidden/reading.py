@@ -87,6 +87,7 @@ class Observed(NamedTuple):
     learned: Flags  # (d,)
     likelihood: float  # of the innovations, its logarithm
     share: float  # of what as many exact readings would say of the diffusion
+    exposure: float | None = None  # the share of a step that a reading averages over, given or learned
 
     @property
     def scales(self) -> Floats:
@@ -104,6 +105,17 @@ class Readings(NamedTuple):
     dt: Floats  # (n,), of the step that leads to it
     given: Floats  # (n, d, d), the covariance of readings that is known
     units: Floats  # (n, d), what learned variances are multiplied with
+    reading: Reading
+
+    @property
+    def learned(self) -> Flags:
+        """Channels whose noise is learned (d,)."""
+        return np.asarray(self.units.any(axis=0))
+
+    @property
+    def unit(self) -> Floats:
+        """Mean of what a learned variance is multiplied with, (d,)."""
+        return np.asarray(np.sum(self.units, axis=0) / np.maximum(np.sum(self.units > 0, axis=0), 1))
 
     @property
     def whole(self) -> Flags:
@@ -137,4 +149,4 @@ def readings_of(trajectory: Trajectory, reading: Reading) -> Readings:
         units = own if error is not None else np.ones((n, d))
     else:
         given += own[:, :, None] * np.eye(d)
-    return Readings(np.where(read > 0, x, 0.0), read, begins, dt, given, units)
+    return Readings(np.where(read > 0, x, 0.0), read, begins, dt, given, units, reading)
