@@ -19,12 +19,21 @@ from onepath.after.diagnose.check import LEVEL, Check, CheckResult, holm
 from onepath.after.diagnose.lags import lag_checks, lags_of
 from onepath.after.diagnose.memory import ask_jumps, ask_markov
 from onepath.after.diagnose.readings import ask_readings
-from onepath.after.diagnose.residuals import Increments, Residuals, ask_balance, ask_residuals, whitened, whole_of
+from onepath.after.diagnose.residuals import (
+    Increments,
+    Residuals,
+    ask_balance,
+    ask_residuals,
+    freed,
+    whitened,
+    whole_of,
+)
 from onepath.after.diagnose.sample import MOST, Sample, rows_looked_at
 from onepath.after.diagnose.steps import ask_reach, ask_step
 from onepath.after.diagnose.table import Table, tabled
 from onepath.after.diagnose.waves import ask_waves
 from onepath.data.transitions import Transitions
+from onepath.inference.disturbance.disturbance import since_of
 from onepath.model import Model, asked_once
 from onepath.numerics.arrays import Floats, Integers, evenly
 
@@ -63,14 +72,21 @@ def diagnose(model: Model) -> Diagnosis:
     checks = law_checks(residuals, model.trajectory.times, room)
     # what readings have that states have not is what a hidden state's noise is learned from
     readings = [] if model.observed is not None else [ask_readings(model.trajectory, model.transitions, room)]
-    found = diagnosis_of([*readings, *checks, ask_step(model, residuals), ask_reach(model)])
+    found = diagnosis_of([*readings, *checks, ask_step(model, residuals), ask_reach(model)], model.equation)
     return found if residuals.sample is None else replace(found, looked=residuals.sample.told)
 
 
 @asked_once
 def residuals_in(model: Model) -> Residuals:
-    """Residuals of a model's own data."""
-    return residuals_of(model.transitions, model.trajectory.step, model.increments)
+    """Residuals of a model's own data, freed of what its disturbance accounts for."""
+    found = residuals_of(model.transitions, model.trajectory.step, model.increments)
+    if model.disturbance is None:
+        return found
+    since = since_of(model.trajectory)
+    if found.sample is not None:
+        since = since[found.sample.rows]
+        since[:: found.sample.length] = np.inf
+    return freed(found, model.disturbance, since)
 
 
 def residuals_of(transitions: Transitions, row: Integers, law: Increments) -> Residuals:
@@ -112,7 +128,7 @@ def law_checks(residuals: Residuals, times: str, room: Floats | None = None) -> 
     ]
 
 
-def diagnosis_of(checks: list[Check]) -> Diagnosis:
+def diagnosis_of(checks: list[Check], equation: str = "dX = f(X) dt + σ(X) dW") -> Diagnosis:
     """Correct the p-values for the number of questions; name what says most first."""
     corrected = holm(checks)
     flags = [check.matters and p < LEVEL for check, p in zip(checks, corrected, strict=True)]
@@ -124,7 +140,7 @@ def diagnosis_of(checks: list[Check]) -> Diagnosis:
     raised.sort(key=lambda check: (not check.specific, check.log_p))
     within = None if raised else next((check.within for check in checks if check.within is not None), None)
     if not raised:
-        verdict = "Fits: nothing in these data speaks against dX = f(X) dt + σ(X) dW at this step."
+        verdict = f"Fits: nothing in these data speaks against {equation} at this step."
         if within is not None:
             verdict += (
                 " That readings are the state itself is taken for granted: if they may be blurred or in error, the "
