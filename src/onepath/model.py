@@ -15,6 +15,7 @@ from onepath.gp.parameters import Parameter, learnable, pack, parameters_of
 from onepath.graph.graph import Graph
 from onepath.graph.laws import Law
 from onepath.inference.adequacy import Stiffness
+from onepath.inference.disturbance.disturbance import Disturbance, Steps, since_of, steps_of
 from onepath.inference.hidden.reading import Observed
 from onepath.inference.learning.optimisers import Optimum
 from onepath.inference.posterior import evaluate
@@ -88,6 +89,7 @@ class Model:
     seconds: float
     bounds: Floats | None = None  # (d, 2), which the state cannot leave
     observed: Observed | None = None  # how readings come from states, where they are not the states themselves
+    disturbance: Disturbance | None = None  # what increments are beside N(m, V)
     answers: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # of `asked_once`
 
     @property
@@ -97,6 +99,10 @@ class Model:
     @property
     def law(self) -> Law:
         return self.graph.law
+
+    @property
+    def equation(self) -> str:
+        return f"dX = f(X) dt + σ(X) {'dW' if self.disturbance is None else self.disturbance.noise}"
 
     @property
     def dimension(self) -> int:
@@ -245,18 +251,31 @@ class Model:
         return increments(self.posterior, self.units, x, dt)
 
     @in_double
-    def score(self, transitions: Transitions) -> float:
-        """Mean log predictive density of transitions, in the data's units; higher is better."""
+    def score(self, transitions: Transitions, since: Floats | None = None) -> float:
+        """Mean log predictive density of transitions, in the data's units; higher is better.
+
+        `since` (n,) is the time between the beginnings of a transition and the one before, for noise with a memory.
+        """
         if transitions.x.shape[1] != self.dimension:
             raise ValueError(f"The model has {self.dimension} dimensions, the new data {transitions.x.shape[1]}.")
         new = self.units.standardised(transitions)
         mean, covariance = evaluate.predictive(self.posterior, new.x, new.dt)
+        if self.disturbance is not None:
+            scale = self.units.scale
+            steps = steps_of(transitions, since, mean * scale, covariance * scale[:, None] * scale)
+            return float(np.average(self.disturbance.log_density(steps), weights=transitions.weight))
         lower = lower_roots(covariance)
         residual = np.linalg.solve(lower, (new.y - mean)[:, :, None])
         volume = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1) + np.log(self.units.scale).sum()
         constant = 0.5 * self.dimension * np.log(2 * np.pi)
         densities = -0.5 * np.square(residual).sum(axis=(1, 2)) - volume - constant
         return float(np.mean(densities) if new.alike else np.average(densities, weights=new.weight))
+
+    @cached_property
+    def steps(self) -> Steps:
+        """What is left of the model's own increments, for its disturbance."""
+        transitions = self.transitions
+        return steps_of(transitions, since_of(self.trajectory), *self.increments(transitions.x, transitions.dt))
 
     # standardised, before the link
 
@@ -311,14 +330,19 @@ def model_of(trajectory: Trajectory, fit: Fit, methods: Methods, seconds: float,
         seconds=seconds,
         bounds=bounds,
         observed=fit.observed,
+        disturbance=fit.disturbance,
     )
 
 
-def read_transitions(model: Model, x: Any, **times: Any) -> Transitions:
-    """Transitions of another trajectory, in the model's unit of time and by its calendar, if no other is given."""
+def read_transitions(model: Model, x: Any, **times: Any) -> tuple[Transitions, Floats]:
+    """Transitions of another trajectory, in the model's unit of time and by its calendar, if no other is given.
+
+    And the time between the beginnings of each and the one before.
+    """
     times["unit"] = times.get("unit") or model.trajectory.unit
     times["calendar"] = times.get("calendar") or model.trajectory.clock
-    return transitions_of(replace(read_trajectory(x, **times), period=model.period))
+    trajectory = replace(read_trajectory(x, **times), period=model.period)
+    return transitions_of(trajectory), since_of(trajectory)
 
 
 def read_readings(model: Model, x: Any, **given: Any) -> Trajectory:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from onepath.after.consequences import Consequences, consequences
+from onepath.after.disturbed import FoundJumps, FoundVolatility, jumps_of, tails_of, volatility_of
 from onepath.after.forecast import Paths, forecast, simulate
 from onepath.after.states import Noise, States, noise_of, score_readings, states
 from onepath.data.trajectory import Trajectory, read_bounds, read_trajectory, with_period
@@ -16,6 +17,7 @@ from onepath.estimator import Estimator
 from onepath.graph.graph import Graph
 from onepath.graph.laws import Law
 from onepath.inference.adequacy import Stiffness
+from onepath.inference.disturbance.disturbance import Banded
 from onepath.inference.fit import cautions, fit
 from onepath.inference.learning.optimisers import Optimum
 from onepath.inference.observation import Observation
@@ -86,6 +88,15 @@ class SDE(Estimator):
     periodic : float, one for each dimension with None for others, or None
         Period of a state that is an angle, such as 360 for degrees: drift and diffusion are the same one turn later,
         and increments are taken the short way round. Simulations and forecasts go on from turn to turn.
+    jumps : bool
+        Whether increments may also be jumps, at a rate and of sizes that are learned; drift and diffusion are what is
+        left, and simulations and forecasts jump too.
+    volatility : "learn" or None
+        Whether the level of the noise changes with time: a hidden slow process on ln σ, with a spread and a memory that
+        are learned. σ(x) is then the noise where that process is at its mean, zero.
+    tails : "learn", degrees of freedom, or None
+        Whether increments are Student's, with so many degrees of freedom; σ is then their scale, and their standard
+        deviation is σ √(ν / (ν - 2)). None is for normal increments.
     progress : bool
         Whether learning that takes longer than a second says how far it is, on the standard error stream.
     random_state : int, numpy Generator or None
@@ -106,6 +117,9 @@ class SDE(Estimator):
     learning_ : how learning ended, or None
     constant_noise_ : probability that the diffusion is the same everywhere; None where that was not asked: with given
         kernels or correlated noise, or without learning by evidence
+    jumps_ : with jumps=True, their rate, mean and size with bands, and how probable it is that each step jumped
+    volatility_ : with volatility="learn", the level's spread and memory with bands, and its path
+    tails_ : with tails, the degrees of freedom with their band, infinite if increments are as good as normal
     graph_ : the computational graph
     measurement_ : standard deviation of readings in each dimension, with the ends of its 90 % band; factors of the
         given errors where those were given and noise is learned; None where readings are the state itself
@@ -136,6 +150,9 @@ class SDE(Estimator):
         cells: int | None = None,
         bounds: Any = None,
         periodic: Any = None,
+        jumps: bool = False,
+        volatility: str | None = None,
+        tails: str | float | None = None,
         progress: bool = True,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
@@ -159,6 +176,9 @@ class SDE(Estimator):
         self.cells = cells
         self.bounds = bounds
         self.periodic = periodic
+        self.jumps = jumps
+        self.volatility = volatility
+        self.tails = tails
         self.progress = progress
         self.random_state = random_state
 
@@ -180,6 +200,9 @@ class SDE(Estimator):
     transition_: str
     stiffness_: Stiffness | None
     constant_noise_: float | None
+    jumps_: FoundJumps | None
+    volatility_: FoundVolatility | None
+    tails_: Banded | None
     n_features_in_: int
     seconds_: float
 
@@ -252,6 +275,9 @@ class SDE(Estimator):
             transition_=model.law.name,
             stiffness_=model.stiffness,
             constant_noise_=model.constant_noise,
+            jumps_=jumps_of(model),
+            volatility_=volatility_of(model),
+            tails_=tails_of(model),
             n_features_in_=model.dimension,
             seconds_=model.seconds,
         )
@@ -342,7 +368,7 @@ class SDE(Estimator):
         """
         model = self._model
         if model.observed is None:
-            return model.score(read_transitions(model, x, t=t, dt=dt, unit=unit, gap=gap, calendar=calendar))
+            return model.score(*read_transitions(model, x, t=t, dt=dt, unit=unit, gap=gap, calendar=calendar))
         given = {"t": t, "dt": dt, "unit": unit, "gap": gap, "calendar": calendar, "error": error}
         return score_readings(model, read_readings(model, x, **given))
 

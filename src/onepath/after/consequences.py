@@ -29,6 +29,7 @@ TURNS = (
     "Of an angle, the density has its modes and troughs where f - ½(σ²)′ = J/p, J being the current round the circle; "
     "slopes are those of the difference."
 )
+PLAIN = "Density and times are those of normal increments of this σ: {left} left out."
 WHOLE = "Density and times are those of the whole noise, σ² + λ/Δt at the median step."
 
 
@@ -285,9 +286,15 @@ def _consequences(model: Model, level: float, draws: int, random_state: Seed) ->
         [],
         level,
         by_density,
-        notes + (WHOLE,) * bool(model.constant_part.any()),
+        notes + (WHOLE,) * bool(model.constant_part.any()) + _left_out(model),
         velocity,
     )
+
+
+def _left_out(model: Model) -> tuple[str, ...]:
+    """What increments are beside normal, which density and times do not know of."""
+    law = model.disturbance
+    return (PLAIN.format(left=f"{law.name} are"),) if law is not None and law.found else ()
 
 
 def shown_range(model: Model, index: int = 0) -> tuple[float, float]:

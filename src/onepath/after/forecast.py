@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from onepath.after.states import last_state, reading_covariance
+from onepath.inference.disturbance.disturbance import Future
 from onepath.inference.posterior.increments import drawn_law, mean_law
 from onepath.inference.posterior.posterior import Posterior
 from onepath.model import Model, Seed
@@ -83,11 +84,21 @@ class Paths:
 
 
 def simulate(
-    model: Model, x0: Any, steps: int, dt: float | None, paths: int, random_state: Seed, uncertain: bool
+    model: Model,
+    x0: Any,
+    steps: int,
+    dt: float | None,
+    paths: int,
+    random_state: Seed,
+    uncertain: bool,
+    onwards: bool = False,
 ) -> Paths:
-    """Paths from x0, a point for all of them or one for each; see `SDE.simulate`."""
+    """Paths from x0, a point for all of them or one for each; see `SDE.simulate`.
+
+    With `onwards`, noise whose level changes with time begins with the level that it had at the end of the data.
+    """
     dt, starts = _checked(model, x0, steps, dt, paths)
-    x, exploded = _simulated(model, starts, steps, dt / model.units.time, random_state, uncertain)
+    x, exploded = _simulated(model, starts, steps, dt / model.units.time, random_state, uncertain, onwards)
     t = dt * np.arange(steps + 1, dtype=float)
     if exploded.any():
         caution(
@@ -112,7 +123,7 @@ def forecast(
     trajectory, last, rng = model.trajectory, _last(model), np.random.default_rng(random_state)
     check_whole("paths", paths, 1)
     start = last_point(model) if model.observed is None else _last_states(model, paths, rng)
-    future = simulate(model, start, steps, dt, paths, rng, uncertain)
+    future = simulate(model, start, steps, dt, paths, rng, uncertain, onwards=True)
     future = replace(future, t=trajectory.t[last] + future.t)
     return _as_readings(model, future, rng) if readings else future
 
@@ -143,11 +154,17 @@ def _last(model: Model) -> int:
 
 
 def walk(
-    law: Moves, count: Int[Array, ""], start: Float[Array, "n d"], normals: Float[Array, "steps n d"], box: Box
+    law: Moves,
+    count: Int[Array, ""],
+    start: Float[Array, "n d"],
+    normals: Float[Array, "steps n d"],
+    box: Box,
+    jumps: Float[Array, "steps n d"] | None = None,
 ) -> Float[Array, "steps n d"]:
     """X ← X + m + L ξ, where m and L Lᵀ are the law's mean and covariance at X: positions after each of `count` steps.
 
-    After a step that took a path out of the box, it is NaN. Rows beyond `count` mean nothing.
+    And a jump, where there are some. After a step that took a path out of the box, it is NaN. Rows beyond `count` mean
+    nothing.
     """
     centre, reach, (low, high) = box
 
@@ -158,6 +175,7 @@ def walk(
         u, gone, positions = state
         mean, covariance = law(u)
         moved = u + mean + jnp.einsum("nij,nj->ni", jax.vmap(small_cholesky)(covariance), normals[k])
+        moved = moved if jumps is None else moved + jumps[k]
         moved = jnp.where(moved < low, 2.0 * low - moved, moved)
         moved = jnp.clip(jnp.where(moved > high, 2.0 * high - moved, moved), low, high)
         moved = jnp.where(gone[:, None], u, moved)
@@ -189,7 +207,7 @@ def _drawn_weights(posterior: Posterior, s: int, normals: Floats) -> Floats:
 
 @in_double
 def _simulated(
-    model: Model, starts: Floats, steps: int, dt: float, random_state: Seed, uncertain: bool
+    model: Model, starts: Floats, steps: int, dt: float, random_state: Seed, uncertain: bool, onwards: bool
 ) -> tuple[Floats, Flags]:
     """Paths in the data's units, computed in standardised ones, member by member and block by block."""
     rng, posterior, units = np.random.default_rng(random_state), model.posterior, model.units
@@ -197,6 +215,10 @@ def _simulated(
     members, functions, p = posterior.members.weights.shape
     normals = rng.standard_normal((paths, steps, d))
     chosen = rng.choice(members, size=paths, p=np.asarray(posterior.mass)) if uncertain else np.zeros(paths, int)
+    jumps = None
+    if model.disturbance is not None:
+        stretch, drawn = model.disturbance.drawn(rng, Future(paths, steps, dt * units.time, onwards))
+        normals, jumps = normals * stretch[:, :, None], None if drawn is None else drawn / units.scale
     low, high = _range(model)
     walls = np.tile([[-np.inf], [np.inf]], d) if model.bounds is None else units.points(model.bounds.T)
     reach = (EXPLODED + 0.5) * (high - low) / units.scale
@@ -213,7 +235,8 @@ def _simulated(
                 noise = np.zeros((size, functions * p))
                 noise[: len(rows)] = rng.standard_normal((len(rows), functions * p))
                 weights = _drawn_weights(posterior, s, noise)
-            block, gone = _walk_far(posterior, s, weights, dt, u[padded, 0], normals[padded], box)
+            random = normals[padded], None if jumps is None else jumps[padded]
+            block, gone = _walk_far(posterior, s, weights, dt, u[padded, 0], random, box)
             u[rows, 1:], exploded[rows] = block[: len(rows)], gone[: len(rows)]
     x = units.location + units.scale * u
     x = x if model.bounds is None else np.clip(x, *model.bounds.T)
@@ -222,19 +245,31 @@ def _simulated(
 
 
 def _walk_far(
-    posterior: Posterior, s: int, weights: Any, dt: float, start: Floats, normals: Floats, box: Box
+    posterior: Posterior,
+    s: int,
+    weights: Any,
+    dt: float,
+    start: Floats,
+    random: tuple[Floats, Floats | None],
+    box: Box,
 ) -> tuple[Floats, Flags]:
-    """Any number of steps, in blocks of one length, and which paths went too far."""
+    """Any number of steps, in blocks of one length, and which paths went too far; from normal numbers and jumps."""
     positions = []
-    for columns in _blocks(np.arange(normals.shape[1]), STEPS):
-        noise = np.zeros((STEPS, *start.shape))
-        noise[: len(columns)] = np.swapaxes(normals[:, columns], 0, 1)
-        path = (np.asarray(len(columns)), start, noise, box)
+    for columns in _blocks(np.arange(random[0].shape[1]), STEPS):
+        noise, *jumps = (_block(part, columns) for part in random if part is not None)
+        path = (np.asarray(len(columns)), start, noise, box, *jumps)
         walked = _walk_mean(posterior, dt, *path) if weights is None else _walk_drawn(posterior, s, weights, dt, *path)
         positions.append(np.asarray(walked)[: len(columns)])
         start = positions[-1][-1]
     x = np.swapaxes(np.concatenate(positions), 0, 1)
     return x, np.any(~(np.abs(x - box[0]) <= box[1]), axis=(1, 2))
+
+
+def _block(values: Floats, columns: Integers) -> Floats:
+    """Some steps of (paths, steps, d) first, and zeros up to the length of a block."""
+    block = np.zeros((STEPS, values.shape[0], values.shape[2]))
+    block[: len(columns)] = np.swapaxes(values[:, columns], 0, 1)
+    return block
 
 
 def _blocks(rows: Integers, size: int) -> list[Integers]:

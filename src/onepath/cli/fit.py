@@ -104,6 +104,13 @@ ErrorOption = Annotated[
     list[str] | None,
     typer.Option("--error", help="Column of the readings' standard errors; once, or once for each --value."),
 ]
+JumpsOption = Annotated[bool, typer.Option("--jumps", help="Learn jumps: how often, how far, and when.")]
+VolatilityOption = Annotated[
+    bool, typer.Option("--volatility", help="Learn how the level of the noise changes with time.")
+]
+TailsOption = Annotated[
+    str | None, typer.Option("--tails", help="Student increments: learn, or degrees of freedom such as 4.")
+]
 SeedOption = Annotated[int, typer.Option("--seed", help="Of what is drawn at random.")]
 ModelOption = Annotated[
     Path | None, typer.Option("--model", help="Write the fitted model here, such as model.onepath.")
@@ -141,6 +148,9 @@ def fit(
     order: OrderOption = 1,
     exposure: ExposureOption = None,
     error: ErrorOption = None,
+    jumps: JumpsOption = False,
+    volatility: VolatilityOption = False,
+    tails: TailsOption = None,
     seed: SeedOption = 0,
     model: ModelOption = None,
     report: ReportOption = None,
@@ -176,6 +186,9 @@ def fit(
             "measurement": _numbers_or_learn(measurement, "--measurement"),
             "order": order,
             "exposure": _numbers_or_learn(exposure, "--exposure"),
+            "jumps": jumps,
+            "volatility": "learn" if volatility else None,
+            "tails": _tails(tails),
             "random_state": seed,
             "learn": None if learn.lower() == "none" else learn,
             "progress": not json,
@@ -231,6 +244,14 @@ def _numbers_or_learn(given: str | None, option: str) -> str | float | tuple[flo
     except ValueError:
         raise ValueError(f"{option} {given} cannot be used: give learn, or a number such as 0.1") from None
     return numbers[0] if len(numbers) == 1 else numbers
+
+
+def _tails(given: str | None) -> str | float | None:
+    """A number, or what it says."""
+    try:
+        return None if given is None else float(given)
+    except ValueError:
+        return given
 
 
 def tell(sde: "SDE") -> None:
@@ -330,6 +351,7 @@ def keep(
 def facts_of(model: "Model") -> dict[str, Any]:
     """A fit for machines: numbers in the data's units, with bands."""
     from onepath.after.diagnose import diagnose
+    from onepath.after.disturbed import disturbance_facts
     from onepath.show.numbers import curves
     from onepath.show.sentences import polynomials, readings_facts, weekends, whole_noise
 
@@ -356,6 +378,7 @@ def facts_of(model: "Model") -> dict[str, Any]:
         "questions": [question._asdict() for question in found.questions],
         "constant_noise": model.constant_noise,
         "readings": readings_facts(model),
+        **disturbance_facts(model),
         "equations": polynomials(model),
         "parameters": model.values,
         "points": points,

@@ -1,5 +1,7 @@
 """The fit, from top to bottom: observation, units, graph, cells, search, completion, posterior, law."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from onepath.data.cells import Cells, cells_of, coarser
@@ -10,6 +12,9 @@ from onepath.graph.default import build_graph, smoothing_of
 from onepath.graph.graph import Graph
 from onepath.graph.laws import EULER, LINEARISED, Law
 from onepath.inference.adequacy import Stiffness, stiffness_of
+from onepath.inference.disturbance.clustered import guessed, is_clustered
+from onepath.inference.disturbance.disturbance import since_of, steps_of
+from onepath.inference.disturbance.turns import in_turns
 from onepath.inference.learning.constant import relevelled
 from onepath.inference.learning.criterion import Stage
 from onepath.inference.learning.learned import LearnedTheta
@@ -25,6 +30,7 @@ from onepath.inference.learning.search import (
 )
 from onepath.inference.observation import Exact, Observation
 from onepath.inference.options import FitOptions
+from onepath.inference.posterior.clustering import Level, clustering_of
 from onepath.inference.posterior.mixture import Completed, CompletionOptions, complete_at, with_features
 from onepath.inference.result import Fit
 from onepath.numerics.arrays import Floats
@@ -37,15 +43,28 @@ CLEARLY_BETTER = 7.0
 """Log-posterior probability by which one optimum is better than another, so that the other does not count."""
 
 
+class Change(NamedTuple):
+    """A level of the noise that changes, and the time between steps."""
+
+    level: Level
+    since: Floats
+
+
 @in_double
 def fit(trajectory: Trajectory, options: FitOptions) -> Fit:
     """Learn drift and diffusion: once, or in turns with an observation that needs to know them."""
 
     def fit_to(transitions: Transitions, like: Fit | None) -> Fit:
         _check_transitions(transitions, trajectory, options.observation)
-        return fit_transitions(transitions, options) if like is None else fit_like(transitions, like, options)
+        if like is not None:
+            return fit_like(transitions, like, options)
+        found = fit_transitions(transitions, options)
+        return found if options.disturbance is None else _disturbed(found, transitions, since_of(trajectory), options)
 
-    return options.observation.learn(trajectory, fit_to)
+    found = options.observation.learn(trajectory, fit_to)
+    if options.disturbance is not None or found.observed is not None:
+        return found
+    return widened(found, since_of(trajectory), options)
 
 
 def cautions(found: Fit) -> list[str]:
@@ -75,8 +94,7 @@ def fit_transitions(transitions: Transitions, options: FitOptions) -> Fit:
     units = units_of(transitions, common=options.graph.noise == "isotropic")
     graph = build_graph(options.graph, transitions, units).with_law(options.law or EULER)
     mask = learned_mask(graph, options.fixed)
-    cells = cells_of(transitions, units, options.cells or _usual_cells(transitions))
-    completion = _completion(options, graph, units)
+    cells, completion = _cells(transitions, units, options), _completion(options, graph, units)
     learned, first = None, None
     if options.search is not None and any(mask):
         problem = _problem(graph, mask, cells, completion)
@@ -100,11 +118,62 @@ def fit_transitions(transitions: Transitions, options: FitOptions) -> Fit:
 
 def fit_like(transitions: Transitions, like: Fit, options: FitOptions) -> Fit:
     """One fit to transitions that are much the same: with its parameters, its law and the points of its features."""
-    posterior, completion = like.completed.posterior, like.completed.completion
-    graph, mask = posterior.graph, posterior.mask
-    cells = cells_of(transitions, like.units, options.cells or _usual_cells(transitions))
-    completed = complete_at(graph, mask, cells, _completion(options, graph, like.units), None, completion.weights)
+    completed = _completed_like(transitions, like, options, None, None)
     return like._replace(transitions=transitions, completed=completed)
+
+
+def _completed_like(
+    transitions: Transitions, like: Fit, options: FitOptions, learned: LearnedTheta | None, level: Change | None
+) -> Completed:
+    """At the parameters of another fit and, with what was learned there, at those that its posterior averages over."""
+    posterior, completion = like.completed.posterior, like.completed.completion
+    graph, mask, cells = posterior.graph, posterior.mask, _cells(transitions, like.units, options)
+    clustering = None
+    if level is not None:
+        u, since = like.units.points(transitions.x), level.since
+        clustering = clustering_of(level.level, cells, u, since)
+    how = _completion(options, graph, like.units)
+    return complete_at(graph, mask, cells, how, learned, completion.weights, clustering)
+
+
+def _disturbed(plain: Fit, transitions: Transitions, since: Floats, options: FitOptions) -> Fit:
+    """In turns with what increments are beside N(m, V)."""
+
+    def averaged(found: Fit, seen: Transitions, level: Level | None) -> Fit:
+        change = None if level is None else Change(level, since)
+        return found._replace(completed=_completed_like(seen, found, options, found.learned, change))
+
+    assert options.disturbance is not None
+    return in_turns(
+        plain,
+        transitions,
+        since,
+        options.disturbance,
+        searched=lambda seen: fit_transitions(seen, options),
+        completed=lambda found, seen: fit_like(seen, found, options),
+        averaged=averaged,
+    )
+
+
+def widened(found: Fit, since: Floats, options: FitOptions) -> Fit:
+    """With bands, and a probability of constant noise, that know of a level that changes, where the data show one.
+
+    Nothing is changed where they do not.
+    """
+    transitions = found.transitions
+    steps = steps_of(transitions, since, *found.increments(transitions.x, transitions.dt))
+    if found.learned is None or not is_clustered(steps):
+        return found
+    law, _, constant = guessed(steps, transitions.x)
+    if not law.found:
+        return found
+    change = Change(Level(4.0 * law.spread**2, law.memory, learned=False), since)
+    completed = _completed_like(transitions, found, options, found.learned, change)
+    return found._replace(completed=completed._replace(posterior=completed.posterior.with_constant_noise(constant)))
+
+
+def _cells(transitions: Transitions, units: Units, options: FitOptions) -> Cells:
+    return cells_of(transitions, units, options.cells or _usual_cells(transitions))
 
 
 def _completion(options: FitOptions, graph: Graph, units: Units) -> CompletionOptions:

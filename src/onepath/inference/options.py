@@ -8,6 +8,8 @@ from onepath.graph.graph import NOISES
 from onepath.graph.laws import EULER, LAWS, Law
 from onepath.graph.links import LINKS
 from onepath.inference.completion import SOLVERS, Solver
+from onepath.inference.disturbance.choice import chosen_disturbance
+from onepath.inference.disturbance.turns import Guess
 from onepath.inference.hidden.observation import Hidden
 from onepath.inference.hidden.reading import reading_of
 from onepath.inference.learning.optimisers import bayesian_optimisation
@@ -28,6 +30,7 @@ class FitOptions(NamedTuple):
     cells: int | None = None
     tolerance: float = 1e-5
     smoothing: float = 0.0
+    disturbance: Guess | None = None
 
 
 def read_options(settings: Mapping[str, Any], watch: Callable[[int, float], None], errors: bool = False) -> FitOptions:
@@ -45,6 +48,7 @@ def read_options(settings: Mapping[str, Any], watch: Callable[[int, float], None
         law=EULER if settings["order"] == 2 else _law(settings),
         solver=SOLVERS[settings["solver"]],
         search=search,
+        disturbance=chosen_disturbance(settings),
         **{name: settings[name] for name in ("fixed", "cells", "tolerance", "smoothing")},
     )
 
@@ -67,6 +71,11 @@ def _observation(settings: Mapping[str, Any], errors: bool) -> Observation:
         raise ValueError("order=2 and exposure are both given, which is not offered: leave out the shorter of the two")
     if settings["observation"] is not None:
         raise ValueError("observation is given beside measurement, order, exposure or error, which are one: give one")
+    if chosen_disturbance(settings) is not None:
+        raise ValueError(
+            "jumps, volatility or tails are asked for beside a hidden state, but its filter takes noise for normal: "
+            "leave one of them out"
+        )
     if settings["periodic"] is not None:
         raise ValueError(
             "periodic and a hidden state are both asked for, but a filter does not know angles: unwrap the angle with "

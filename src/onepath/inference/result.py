@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from onepath.data.transitions import Transitions, Units
 from onepath.inference.adequacy import Stiffness
+from onepath.inference.disturbance.disturbance import Disturbance
 from onepath.inference.hidden.reading import Observed
 from onepath.inference.learning.learned import LearnedTheta
 from onepath.inference.posterior.increments import increments
@@ -21,6 +22,7 @@ class Fit(NamedTuple):
     learned: LearnedTheta | None
     stiffness: Stiffness | None
     observed: Observed | None = None  # how readings come from states, where they are not the states themselves
+    disturbance: Disturbance | None = None  # what increments are beside N(m, V), where that was asked
 
     @in_double
     def increments(self, x: Floats, dt: Floats | float) -> tuple[Floats, Floats]:

@@ -29,6 +29,10 @@ from onepath.graph.graph import Graph
 from onepath.graph.laws import LAWS, Law
 from onepath.graph.velocity import itself, ones
 from onepath.inference.adequacy import Stiffness
+from onepath.inference.disturbance.disturbance import Banded
+from onepath.inference.disturbance.jumps import Jumps
+from onepath.inference.disturbance.tails import Tails
+from onepath.inference.disturbance.volatility import Volatility
 from onepath.inference.hidden.reading import Observed, Reading
 from onepath.inference.learning.optimisers import Optimum
 from onepath.inference.observation import Exact
@@ -48,6 +52,7 @@ OWN: dict[str, type] = {
         *(Matern, Linear, Cubic, PeriodicMatern, Harmonics, Basis, Unknown, Graph, Member, Posterior),
         *(Trajectory, Clock, Weekends, Business, Transitions, Units, Optimum, Stiffness, Methods, Exact),
         *(Observed, Reading, Known),
+        *(Banded, Jumps, Tails, Volatility),
     )
 }
 """Classes of this package by the name that files call them by, wherever they live."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from onepath.data.trajectory import Trajectory
 from onepath.data.transitions import Transitions, transitions_of
+from onepath.inference.disturbance.disturbance import Disturbance, Steps
 from onepath.inference.posterior.increments import mean_law
 from onepath.inference.posterior.posterior import Posterior
 from onepath.io.atomic import check_free, write_atomically
@@ -102,6 +103,8 @@ def _check(model: Model) -> None:
         raise Damaged("its units or steps are not positive")
     _check_transitions(model.transitions, model.trajectory.transitions, d)
     _check_posterior(model.posterior, d)
+    if model.disturbance is not None:
+        _check_disturbance(model.disturbance, d)
 
 
 def _check_posterior(posterior: Posterior, d: int) -> None:
@@ -115,6 +118,13 @@ def _check_posterior(posterior: Posterior, d: int) -> None:
     shapes += [part.shape for part in said]
     if shapes != [*wanted, (4, d), (4, d, d)]:
         raise Damaged(f"the posterior's shapes do not fit together: {shapes}")
+
+
+def _check_disturbance(disturbance: Any, d: int) -> None:
+    """Whether it says something of increments in so many dimensions."""
+    two = Steps(np.zeros((2, d)), np.tile(np.eye(d), (2, 1, 1)), np.ones(2), np.array([np.inf, 1.0]), np.ones(2))
+    if not isinstance(disturbance, Disturbance) or not np.all(np.isfinite(disturbance.log_density(two))):
+        raise Damaged("the law of its increments says nothing of them")
 
 
 def _check_transitions(transitions: Transitions, count: int, d: int) -> None:

@@ -7,22 +7,12 @@ import numpy as np
 from onepath.data.clocks import median_length
 from onepath.data.statistics import mean_square
 from onepath.gp.parameters import LENGTH
+from onepath.inference.disturbance.disturbance import NINETY, Banded
 from onepath.model import Curve, Model, asked_once
 from onepath.numerics.arrays import Floats
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Of the data, at which values are shown; and of a forecast."""
-
-NINETY = 1.6449
-"""Standard deviations from the middle to the ends of a central 90 % interval."""
-
-
-class Banded(NamedTuple):
-    """A value and the ends of its 90 % band; NaN where it has none."""
-
-    value: float
-    lower: float
-    upper: float
 
 
 class Shown(NamedTuple):

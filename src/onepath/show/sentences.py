@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from onepath.after.disturbed import jumps_of, tails_of, volatility_of
 from onepath.after.equation import equations, written
 from onepath.after.states import noise_of
 from onepath.data.statistics import mean_square
 from onepath.graph.laws import EULER
+from onepath.inference.disturbance.disturbance import Banded
 from onepath.model import Model
 from onepath.show import numbers
 
@@ -52,6 +54,54 @@ def polynomials(model: Model) -> list[str]:
                 text = written(polynomial, found.variables)
                 lines.append(f"{side} of {name} = {text}   {per_time(model, side != 'drift')}")
     return lines
+
+
+def disturbance(model: Model) -> list[tuple[str, str]]:
+    """What was learned of increments beside N(m, V), as names and sentences; [] where nothing was asked."""
+    return _jumps(model) + _volatility(model) + _tails(model)
+
+
+def _jumps(model: Model) -> list[tuple[str, str]]:
+    found = jumps_of(model)
+    if found is None:
+        return []
+    if found.rate.value == 0.0:
+        return [("Jumps", f"none found: with 95 % certainty fewer than {found.rate.upper:.3g} {per_time(model)}")]
+    sizes = [
+        f"{f' of {name}' * (model.dimension > 1)} {banded(mean)} on average, {banded(size)} root mean square"
+        for name, mean, size in zip(model.names, found.mean, found.size, strict=True)
+    ]
+    steps = f"{len(found.steps)} of {len(found.probability)} steps probably jumped"
+    return [("Jumps", f"{banded(found.rate)} {per_time(model)}, {steps}; sizes{';'.join(sizes)}")]
+
+
+def _volatility(model: Model) -> list[tuple[str, str]]:
+    found = volatility_of(model)
+    if found is None:
+        return []
+    if found.spread.value == 0.0:
+        return [("Volatility", "none found: the level of the noise is the same all along the record")]
+    low, high = float(found.level.min()), float(found.level.max())
+    moved = f"its level was between {low:.2g} and {high:.2g} times σ, {found.level[-1]:.2g} times at the end"
+    times = model.trajectory.times
+    spread, memory = banded(found.spread), banded(found.memory)
+    return [("Volatility", f"{moved}; ln of it has a spread of {spread} and a memory of {memory} {times}")]
+
+
+def _tails(model: Model) -> list[tuple[str, str]]:
+    found = tails_of(model)
+    if found is None:
+        return []
+    if not math.isfinite(found.value):
+        return [("Tails", "none found: increments are as good as normal")]
+    freedom = f"{banded(found)} degrees of freedom" if found.lower < found.upper else f"{found.value:.3g}, as asked"
+    more = f"; the standard deviation of dL is {math.sqrt(found.value / (found.value - 2)):.3g}" * (found.value > 2)
+    return [("Tails", f"increments dL are Student's with {freedom}, σ is their scale{more}")]
+
+
+def banded(value: Banded) -> str:
+    """Such as 1.2 [1, 1.5]."""
+    return f"{value.value:.3g} [{value.lower:.3g}, {value.upper:.3g}]"
 
 
 def search(model: Model) -> str | None:

@@ -45,7 +45,7 @@ def _data(model: Model) -> list[str]:
 def _model(model: Model) -> list[str]:
     ended = f"{model.outcome}; J = {model.loss:.6g}, log evidence {model.evidence:.6g}; {model.seconds:.2g} s"
     lines = [
-        f"Model       dX = f(X) dt + σ(X) dW, {model.graph.structure} σ, {model.graph.link} link",
+        f"Model       {model.equation}, {model.graph.structure} σ, {model.graph.link} link",
         f"Law         {sentences.law(model)}",
         f"Completion  {ended}",
     ]
@@ -57,6 +57,7 @@ def _model(model: Model) -> list[str]:
     if model.constant_noise is not None:
         probability = sentences.probability(model.constant_noise)
         lines.append(f"            σ is the same everywhere with probability {probability}")
+    lines += [f"{name:<12}{said}" for name, said in sentences.disturbance(model)]
     return lines
 
 

@@ -19,12 +19,21 @@ from onepath.after.diagnose.check import LEVEL, Check, CheckResult, holm
 from onepath.after.diagnose.lags import lag_checks, lags_of
 from onepath.after.diagnose.memory import ask_jumps, ask_markov
 from onepath.after.diagnose.readings import ask_readings
-from onepath.after.diagnose.residuals import Increments, Residuals, ask_balance, ask_residuals, whitened, whole_of
+from onepath.after.diagnose.residuals import (
+    Increments,
+    Residuals,
+    ask_balance,
+    ask_residuals,
+    freed,
+    whitened,
+    whole_of,
+)
 from onepath.after.diagnose.sample import MOST, Sample, rows_looked_at
 from onepath.after.diagnose.steps import ask_reach, ask_step
 from onepath.after.diagnose.table import Table, tabled
 from onepath.after.diagnose.waves import ask_waves
 from onepath.data.transitions import Transitions
+from onepath.inference.disturbance.disturbance import since_of
 from onepath.model import Model, asked_once
 from onepath.numerics.arrays import Floats, Integers, evenly
 
@@ -66,23 +75,34 @@ def diagnose(model: Model) -> Diagnosis:
         readings = [ask_readings(model.trajectory, model.transitions, room)]
     else:  # what readings have that states have not is what a hidden state's noise is learned from
         checks = [check._replace(within=None) for check in checks]
-    found = diagnosis_of([*readings, *checks, ask_step(model, residuals), ask_reach(model)])
+    found = diagnosis_of([*readings, *checks, ask_step(model, residuals), ask_reach(model)], model.equation)
     return found if residuals.sample is None else replace(found, looked=residuals.sample.told)
 
 
 @asked_once
 def residuals_in(model: Model) -> Residuals:
-    """Residuals of a model's own data, in the coordinates that are compared with them."""
+    """Residuals of a model's own data, in the coordinates that are compared, freed of what its disturbance accounts for."""
+    found = residuals_of(*_compared(model))
+    if model.disturbance is None:
+        return found
+    since = since_of(model.trajectory)
+    if found.sample is not None:
+        since = since[found.sample.rows]
+        since[:: found.sample.length] = np.inf
+    return freed(found, model.disturbance, since)
+
+
+def _compared(model: Model) -> tuple[Transitions, Integers, Increments]:
+    """Transitions, their rows and their law, in the coordinates that are compared with them."""
     if model.graph.compared is None:
-        return residuals_of(model.transitions, model.trajectory.step, model.increments)
+        return model.transitions, model.trajectory.step, model.increments
     moved = np.asarray(model.graph.compared)
 
     def law(x: Floats, dt: Floats) -> tuple[Floats, Floats]:
         mean, covariance = model.increments(x, dt)
         return mean[:, moved], covariance[:, moved[:, None], moved]
 
-    transitions = replace(model.transitions, y=model.transitions.y[:, moved])
-    return residuals_of(transitions, model.trajectory.step, law)
+    return replace(model.transitions, y=model.transitions.y[:, moved]), model.trajectory.step, law
 
 
 def residuals_of(transitions: Transitions, row: Integers, law: Increments) -> Residuals:
@@ -126,7 +146,7 @@ def law_checks(residuals: Residuals, times: str, room: Floats | None = None) -> 
     ]
 
 
-def diagnosis_of(checks: list[Check]) -> Diagnosis:
+def diagnosis_of(checks: list[Check], equation: str = "dX = f(X) dt + σ(X) dW") -> Diagnosis:
     """Correct the p-values for the number of questions; name what says most first."""
     corrected = holm(checks)
     flags = [check.matters and p < LEVEL for check, p in zip(checks, corrected, strict=True)]
@@ -138,7 +158,7 @@ def diagnosis_of(checks: list[Check]) -> Diagnosis:
     raised.sort(key=lambda check: (not check.specific, check.log_p))
     within = None if raised else next((check.within for check in checks if check.within is not None), None)
     if not raised:
-        verdict = "Fits: nothing in these data speaks against dX = f(X) dt + σ(X) dW at this step."
+        verdict = f"Fits: nothing in these data speaks against {equation} at this step."
         if within is not None:
             verdict += (
                 " That readings are the state itself is taken for granted: if they may be blurred or in error, the "

@@ -35,7 +35,8 @@ def ask_jumps(residuals: Residuals) -> Check:
         count >= max(LEAST_JUMPS, JUMP_SHARE * n),
         f"No jumps: {count} of {n} steps are farther out than {threshold:.1f} standard deviations.",
         f"Jumps: {count} of {n} steps ({count / n:.1%}) are farther out than {threshold:.1f} standard deviations, "
-        "where 0.05 were to be expected. The diffusion takes them for noise and is overestimated.",
+        "where 0.05 were to be expected. The diffusion takes them for noise and is overestimated: learn them, with "
+        "jumps=True or --jumps, or tails='learn' where their sizes run on without a gap.",
         specific=True,
     )
 
@@ -105,6 +106,7 @@ def predictions(residuals: Residuals, steps: int) -> tuple[Floats, Floats, Float
         apart = moved - mean[:, None]
         covariance = np.einsum("nki,nkj->nij", apart, apart) / (2 * d + 1)
         covariance += step_covariance.reshape(*points.shape, d).mean(axis=1)
-    error = nearest(x[begin + steps - 1] + y[begin + steps - 1] - mean, residuals.transitions.period)
+    end = x[begin + steps - 1] + y[begin + steps - 1] - residuals.taken_over(begin, begin + steps - 1)
+    error = nearest(end - mean, residuals.transitions.period)
     whitened = np.asarray(np.linalg.solve(lower_roots(covariance), error[:, :, None])[:, :, 0], float)
     return whitened, residuals.z[begin], weight

@@ -1,6 +1,7 @@
 """Residuals whitened by the law of each increment, and whether they are what they should be: independent and normal."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import stats
 from onepath.after.diagnose.check import Check, smallest
 from onepath.after.diagnose.sample import Sample, Sums, Whole, sums_of
 from onepath.data.transitions import Transitions, chunks_of, mean_of
+from onepath.inference.disturbance.disturbance import Disturbance, steps_of
 from onepath.numerics.arrays import Floats, Integers
 from onepath.numerics.linalg import lower_roots
 
@@ -43,6 +45,7 @@ class Residuals(NamedTuple):
     expected: Floats  # (n, d), the mean of each increment by the law
     covariance: Floats  # (n, d, d), likewise
     sample: Sample | None = None  # where these are some of a longer record
+    taken: Floats | None = None  # (n + 1, d), what a disturbance added to all increments before each
 
     @property
     def weight(self) -> Floats:
@@ -75,6 +78,10 @@ class Residuals(NamedTuple):
         """Rows multiplied by the roots of their weights: what a sum of squares or a regression is made of."""
         return values if self.transitions.alike else values * np.sqrt(self.weight)[:, None]
 
+    def taken_over(self, begin: Integers, end: Integers) -> Floats | float:
+        """What a disturbance added to increments between these steps."""
+        return 0.0 if self.taken is None else self.taken[end] - self.taken[begin]
+
     def apart(self, lag: int) -> tuple[Integers, Integers]:
         """Indices of transitions `lag` steps apart without a gap between them."""
         early = np.flatnonzero(self.row[lag:] - self.row[:-lag] == lag)
@@ -94,6 +101,19 @@ def _whitened(rest: Floats, covariance: Floats) -> Floats:
     if rest.shape[1] == 1:
         return rest / np.sqrt(covariance[:, :, 0])
     return np.asarray(np.linalg.solve(lower_roots(covariance), rest[:, :, None])[:, :, 0], float)
+
+
+def freed(residuals: Residuals, disturbance: Disturbance, since: Floats) -> Residuals:
+    """As if increments were m + L z, where z are the normal numbers that the disturbance says they are.
+
+    Every question is then asked of what is left once it has had its say.
+    """
+    transitions, mean, covariance = residuals.transitions, residuals.expected, residuals.covariance
+    z = disturbance.normal(steps_of(transitions, since, mean, covariance))
+    y = mean + np.einsum("nij,nj->ni", lower_roots(covariance), z)
+    taken = np.concatenate([np.zeros_like(y[:1]), np.cumsum(transitions.y - y, axis=0)])
+    sample = residuals.sample if residuals.sample is None else residuals.sample._replace(whole=None)
+    return residuals._replace(z=z, transitions=replace(transitions, y=y), taken=taken, sample=sample)
 
 
 def whole_of(transitions: Transitions, law: Increments, most: int) -> Whole:
@@ -169,8 +189,8 @@ def ask_residuals(residuals: Residuals) -> Check:
         "their mean is not 0": (mean, 1 / np.sqrt(n), MEAN),
         "their variance is not 1": (variance - 1, spread, VARIANCE),
         "they are skewed": (skewness, np.sqrt(6 / n), SKEWNESS),
-        "their tails are not normal": (kurtosis, np.sqrt(24 / n), KURTOSIS),
-        "their size has a memory, as under a hidden volatility": (memory, error, SQUARES),
+        "their tails are not normal (try tails='learn')": (kurtosis, np.sqrt(24 / n), KURTOSIS),
+        "their size has a memory, as under a hidden volatility (try volatility='learn')": (memory, error, SQUARES),
     }
     if z.shape[1] > 1:
         first, second = np.tril_indices(z.shape[1], -1)

@@ -5,7 +5,7 @@ derivatives as the transition law asks for. So derivatives are taken in q, a few
 the weights by the features, with NumPy: sums over cells are products of matrices.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -189,15 +189,27 @@ class Objective:
         """φ of each function, (c k, p)."""
         return [phi.reshape(-1, phi.shape[2]) for phi in self.features.phi]
 
-    def fisher_at(self, place: Place, groups: Sequence[Group] | None = None) -> Iterator[Block]:
-        """Factors of I + Σ φᵀ RᵀR φ, the Hessian's expectation, which is always positive definite."""
+    def fisher_at(
+        self, place: Place, groups: Sequence[Group] | None = None, told: Callable[[Floats], Floats] | None = None
+    ) -> Iterator[Block]:
+        """Factors of I + Σ φᵀ RᵀR φ, the Hessian's expectation, which is always positive definite.
+
+        `told` says how much of Rφ's part about variances there is, where cells are not independent.
+        """
         p, sizes = self.features.phi.shape[3], self.features.sizes
         for group in self.cellwise.groups if groups is None else groups:
             acted = self._acted(place, group)
-            curvature = acted.T @ acted
+            curvature = acted.T @ acted if told is None else self._told(acted, group, told)
             curvature.reshape(-1)[:: len(curvature) + 1] += 1.0
             which = np.concatenate([f * p + np.arange(sizes[f]) for f in group.functions])
             yield Block(group.functions, which, lower_root(curvature))
+
+    def _told(self, acted: Floats, group: Group, told: Callable[[Floats], Floats]) -> Floats:
+        """What cells say, where `told` knows what they say of variances: (c, r, w) → (w, w)."""
+        rows = acted.reshape(len(self.cells.weight), -1, acted.shape[1])
+        of_variance = np.asarray(group.rows) >= self.graph.dimension
+        rest = rows[:, ~of_variance].reshape(-1, acted.shape[1])
+        return np.asarray(rest.T @ rest + told(rows[:, of_variance]))
 
     def _acted(self, place: Place, group: Group) -> Floats:
         """R φ of a group of functions: (c r, w)."""

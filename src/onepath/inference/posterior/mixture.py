@@ -18,6 +18,7 @@ from onepath.inference.completion import (
 )
 from onepath.inference.learning.criterion import Stage
 from onepath.inference.learning.learned import LearnedTheta
+from onepath.inference.posterior.clustering import Clustering
 from onepath.inference.posterior.posterior import Member, Posterior, member_of
 from onepath.numerics.arrays import Flags, Floats
 from onepath.numerics.linalg import constant
@@ -70,10 +71,14 @@ def complete_at(
     options: CompletionOptions,
     learned: LearnedTheta | None,
     start: Floats | None = None,
+    clustering: Clustering | None = None,
 ) -> Completed:
-    """The graph completed at its own parameters and, where it is known what was learned, at all that stand for that."""
+    """The graph completed at its own parameters and, where it is known what was learned, at all that stand for that.
+
+    With `clustering`, cells say less about the diffusion than they seem to.
+    """
     thetas, densities = _thetas(graph, mask, learned)
-    best, each, values = _complete(thetas, graph, mask, cells, options, start)
+    best, each, values = _complete(thetas, graph, mask, cells, options, start, clustering)
     members = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
     at_best, *others = values
     if not (np.isfinite(best.loss) and np.isfinite(at_best)):
@@ -137,12 +142,19 @@ def importance(values: Floats, densities: Floats) -> tuple[Floats, float]:
 
 
 def _complete(
-    thetas: Floats, graph: Graph, mask: Mask, cells: Cells, options: CompletionOptions, start: Floats | None
+    thetas: Floats,
+    graph: Graph,
+    mask: Mask,
+    cells: Cells,
+    options: CompletionOptions,
+    start: Floats | None,
+    clustering: Clustering | None,
 ) -> tuple[Completion, list[Member], Floats]:
     """The graph completed for each of several θ: the first completion, all members, and negative log evidences.
 
     The first starts from the initial condition or from another law's solution, the others near the first one's.
     """
+    told = None if clustering is None else clustering.information
     stage, usual = Stage.of(graph, mask, cells), options.solver.for_graph(graph)
     first, members, values = None, [], []
     for theta in thetas:
@@ -152,7 +164,8 @@ def _complete(
             found = first = complete(objective, usual.patient(), begin)
         else:
             found = complete(objective, usual.loosened(), first.place)
-        members.append(member := member_of(objective, found.place, theta, found.blocks))
+        blocks = found.blocks if told is None else list(objective.fisher_at(found.place, told=told))
+        members.append(member := member_of(objective, found.place, theta, blocks))
         values.append(found.loss + float(np.sum(np.log(np.diagonal(member.lower)))))
         if options.smoothing is not None:
             smooth = smoothed_diffusion(objective, found.weights, options.smoothing)

@@ -15,7 +15,7 @@ from onepath.inference.completion import Block, Objective, Place
 from onepath.inference.completion.features import Features, FeatureSource, padded_rows, padded_to
 from onepath.numerics.arrays import Floats, Integers
 from onepath.numerics.compiled import Bound, compiled
-from onepath.numerics.linalg import constant, lower_roots, lower_solved, square_root, upper_solved
+from onepath.numerics.linalg import constant, lower_root, lower_roots, lower_solved, square_root, upper_solved
 
 
 class Member(eqx.Module):
@@ -64,6 +64,13 @@ class Posterior(eqx.Module):
     def graph_of(self, member: Member) -> Graph:
         """The graph with the parameters of one member."""
         return self.graph if member.theta.size == 0 else graph_at(self.graph, self.mask, member.theta)
+
+    def with_constant_noise(self, probability: float) -> "Posterior":
+        """As probable as something else says, where that was asked."""
+        if self.band_mass is None:
+            return self
+        varying = (1.0 - probability) * np.asarray(self.band_mass)[:-1]
+        return replace(self, mass=constant([*varying, probability]))
 
     @property
     def most_probable(self) -> "Posterior":
@@ -135,6 +142,17 @@ class Posterior(eqx.Module):
         mean, covariance = self.moments(u, self.graph.order)
         averaged = _averaged(mean, lower_roots(covariance), u, dt, normals, self.graph.bare)
         return np.asarray(averaged[0]), np.asarray(averaged[1])
+
+
+def informed(posterior: Posterior, drift: float, diffusion: float) -> Posterior:
+    """As if data told such shares of what they seem to about drift and diffusion: I + S (F - I) S, S their roots."""
+    if drift == diffusion == 1.0:
+        return posterior
+    lowers, (_, functions, p) = np.asarray(posterior.members.lower), posterior.members.weights.shape
+    share = np.where(np.arange(functions) < posterior.graph.drifts, drift, diffusion)
+    root, one = np.repeat(np.sqrt(share), p), np.eye(functions * p)
+    lower = [lower_root(one + root[:, None] * (each @ each.T - one) * root) for each in lowers]
+    return replace(posterior, members=replace(posterior.members, lower=np.stack(lower)))
 
 
 @compiled

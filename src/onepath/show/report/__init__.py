@@ -73,7 +73,7 @@ def report_page(
     title = title or f"What moves {' and '.join(model.names)}"
     per = model.trajectory.unit or "unit of time"
     lead = (
-        f"A stochastic differential equation dX = f(X) dt + σ(X) dW, learned from {model.trajectory.transitions} "
+        f"A stochastic differential equation {model.equation}, learned from {model.trajectory.transitions} "
         f"observed steps. Rates are per {per}; bands hold 90 % of the posterior probability."
     )
     diagnosis = diagnose(model)

@@ -143,6 +143,7 @@ def parameters_in_words(model: Model) -> list[str]:
             f"The diffusion is the same everywhere with a probability of {probability}. "
             "Its estimate makes use of that; its band, which must also hold where that is wrong, does not."
         )
+    said += [f"{name}: {text}" for name, text in sentences.disturbance(model)]
     if numbers.intervals(model):
         members = np.count_nonzero(model.posterior.for_bands)
         said.append(f"Bands average over {members} sets of parameters, weighted by how probable the data make them.")
@@ -166,7 +167,7 @@ def model_facts(model: Model) -> Rows:
     return Rows(
         (),
         [
-            ("Equation", "dX = f(X) dt + σ(X) dW"),
+            ("Equation", model.equation),
             ("Diffusion matrix", f"{model.graph.structure}, {model.graph.link} link"),
             ("Law of a step", sentences.law(model)),
             ("Completion", f"{model.outcome}, by {model.methods.solver}; J = {model.loss:.6g}"),

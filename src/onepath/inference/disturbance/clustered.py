@@ -1,0 +1,106 @@
+"""A first guess of the noise's level, beside a σ that is simple, and what it says of σ."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_banded
+
+from onepath.data.transitions import Transitions
+from onepath.inference.disturbance.disturbance import Steps, whitened
+from onepath.inference.disturbance.volatility import MEMORIES, Volatility
+from onepath.inference.posterior.clustering import in_proportion
+from onepath.numerics.arrays import Floats
+
+FAR = 2.5
+"""Standard deviations from the mean beyond which states count as this far only."""
+
+TURNS, SETTLED = 12, 1e-3
+"""Newton's steps with a level of given spread and memory, and the change of ln σ from which on no more are needed."""
+
+ROUNDS = 2
+"""In which spread and memory are learned."""
+
+MOST_STEP = 0.5
+"""By which ln σ changes at once, at most."""
+
+CLEARLY, SMALL = 5.0, 0.05
+"""Standard errors from which clustering is no accident; what is added to squares before their logarithms."""
+
+POWERS = (1, 2, 3)
+FREEDOM = 8.0
+"""Numbers that a fit without a level has in its σ, for each dimension, about."""
+
+
+def flattened(steps: Steps, sizes: Floats, design: Floats) -> tuple[Steps, Volatility]:
+    """ln σ most likely as `sizes` (n, d) and a sum of columns (n, k), beside a level: steps with that σ, and the level.
+
+    Newton's steps: the level given σ tells the slope ½ Σ (E e^{-2ℓ} z² - 1) in ln V, and the curvature is that of the
+    data without it.
+    """
+    law = Volatility(0.0, float(steps.dt.sum()))
+    for _ in range(ROUNDS):
+        law = law.learned(_with_sizes(steps, sizes))
+        for _ in range(TURNS):
+            now = _with_sizes(steps, sizes)
+            white, _ = whitened(now.rest, now.covariance)
+            _, _, precision = law.path(now)
+            slope = design.T @ (steps.weight[:, None] * (precision[:, None] * np.square(white) - 1.0))
+            seen = in_proportion(design, now.since, 4.0 * law.spread**2, law.memory)
+            curvature = 2.0 * design.T @ (steps.weight[:, None] * seen) + np.eye(design.shape[1])
+            change = np.clip(design @ np.linalg.solve(curvature, slope), -MOST_STEP, MOST_STEP)
+            sizes = sizes + change
+            if np.max(np.abs(change)) < SETTLED:
+                break
+    return _with_sizes(steps, sizes), law
+
+
+def _with_sizes(steps: Steps, sizes: Floats) -> Steps:
+    """With these logarithms of standard deviations (n, d)."""
+    return steps._replace(covariance=np.exp(2.0 * sizes)[:, :, None] * np.eye(sizes.shape[1]))
+
+
+class Guessed(NamedTuple):
+    """A level, steps with the σ beside it, and how probable it is that σ is constant."""
+
+    law: Volatility
+    steps: Steps
+    constant: float
+
+
+def guessed(plain: Steps, x: Floats) -> Guessed:
+    """The most likely of three, for how many numbers they have: σ constant, a cubic in its logarithm, or σ of a fit
+    without a level, which takes much of that for structure."""
+    n, d = plain.rest.shape
+    u = np.clip((x - x.mean(axis=0)) / np.where(np.ptp(x, axis=0) > 0, x.std(axis=0), 1.0), -FAR, FAR)
+    one = np.ones((n, 1))
+    cubic = np.column_stack([one, *(u**power for power in POWERS)])
+    same = np.log(plain.dt[:, None] * np.mean(np.square(plain.rest) / plain.dt[:, None], axis=0)) / 2
+    own = np.log(np.diagonal(plain.covariance, axis1=1, axis2=2)) / 2
+    found, logs = [], []
+    for sizes, design, freedom in ((same, one, 0.0), (same, cubic, d * (cubic.shape[1] - 1)), (own, one, d * FREEDOM)):
+        steps, law = flattened(plain, sizes, design)
+        found.append((law, steps))
+        logs.append(float(plain.weight @ law.log_density(steps)) - 0.5 * freedom * np.log(n))
+    return Guessed(*found[int(np.argmax(logs))], float(1.0 / np.sum(np.exp(np.asarray(logs) - logs[0]))))
+
+
+def first_volatility(transitions: Transitions, plain: Steps) -> tuple[Volatility, Transitions]:
+    found = guessed(plain, transitions.x)
+    return found.law, found.law.as_gaussian(transitions, found.steps)
+
+
+def is_clustered(steps: Steps) -> bool:
+    """Whether residuals' sizes have a memory that is no accident: ln of them against what the last ones were, fading
+    over some memories. Logarithms, so that a few large ones decide nothing."""
+    white, _ = whitened(steps.rest, steps.covariance)
+    sizes = np.log(np.square(white) + SMALL).mean(axis=1)
+    sizes = sizes - np.average(sizes, weights=steps.weight)
+    scores = []
+    for memory in MEMORIES:
+        fading = np.where(np.isfinite(steps.since), np.exp(-1.0 / memory), 0.0)
+        # r_i = e^(-1/memory) (r + s)_(i-1), anew in each record
+        banded = np.stack([np.ones(len(sizes)), np.append(-fading[1:], 0.0)])
+        recent = solve_banded((1, 0), banded, np.append(0.0, fading[1:] * sizes[:-1]))
+        products = steps.weight * sizes * recent
+        scores.append(products.sum() / np.sqrt(np.square(products).sum()))
+    return bool(max(scores) > CLEARLY)

@@ -1,0 +1,208 @@
+"""Jumps: the mixture's likelihood and its cdf against brute force, and what is learned of jumps that are known."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from onepath import SDE, load
+from onepath.inference.disturbance.disturbance import Steps
+from onepath.inference.disturbance.jumps import Jumps, none_found
+
+TWO = Jumps(
+    rates=np.array([0.5, 0.2]),
+    means=np.array([[2.0, -1.0], [-3.0, 0.5]]),
+    covariances=np.array([[[1.0, 0.3], [0.3, 0.5]], [[0.2, 0.0], [0.0, 0.8]]]),
+)
+
+
+def some_steps(n=200, d=2, seed=0):
+    """Increments, covariances, durations and weights of all kinds."""
+    rng = np.random.default_rng(seed)
+    root = rng.standard_normal((n, d, d))
+    covariance = root @ np.swapaxes(root, 1, 2) + 0.1 * np.eye(d)
+    return Steps(
+        3.0 * rng.standard_normal((n, d)), covariance, rng.uniform(0.1, 2.0, n), np.full(n, 0.5), rng.uniform(0.5, 2, n)
+    )
+
+
+def mixture(jumps, steps, i):
+    """Shares and normal laws of one step, written out with SciPy."""
+    total = jumps.rates.sum()
+    chance = 1 - np.exp(-total * steps.dt[i])
+    shares = [1 - chance, *(chance * jumps.rates / total)]
+    laws = [stats.multivariate_normal(np.zeros(steps.dimension), steps.covariance[i])]
+    for mean, size in zip(jumps.means, jumps.covariances, strict=True):
+        laws.append(stats.multivariate_normal(mean, steps.covariance[i] + size))
+    return shares, laws
+
+
+def test_density_is_the_mixtures():
+    steps = some_steps()
+    slow = []
+    for i, rest in enumerate(steps.rest):
+        shares, laws = mixture(TWO, steps, i)
+        slow.append(np.log(sum(share * law.pdf(rest) for share, law in zip(shares, laws, strict=True))))
+    np.testing.assert_allclose(TWO.log_density(steps), slow, rtol=1e-10)
+
+
+def test_normal_numbers_are_those_of_the_mixtures_distribution():
+    """The first from its own distribution, the second from that given the first, by SciPy and by integration."""
+    steps = some_steps(n=20, seed=1)
+    z = TWO.normal(steps)
+    for i, (first, second) in enumerate(steps.rest):
+        shares, laws = mixture(TWO, steps, i)
+        below = sum(
+            share * stats.norm.cdf(first, law.mean[0], np.sqrt(law.cov[0, 0]))
+            for share, law in zip(shares, laws, strict=True)
+        )
+        assert z[i, 0] == pytest.approx(stats.norm.ppf(below), abs=1e-9)
+        grid = np.linspace(second - 60.0, second, 200_001)
+        density = sum(
+            share * law.pdf(np.column_stack([np.full_like(grid, first), grid]))
+            for share, law in zip(shares, laws, strict=True)
+        )
+        marginal = sum(
+            share * stats.norm.pdf(first, law.mean[0], np.sqrt(law.cov[0, 0]))
+            for share, law in zip(shares, laws, strict=True)
+        )
+        assert z[i, 1] == pytest.approx(stats.norm.ppf(np.trapezoid(density, grid) / marginal), abs=1e-5)
+
+
+def test_normal_numbers_do_not_overflow_far_out():
+    steps = Steps(np.array([[60.0], [-60.0]]), np.ones((2, 1, 1)), np.ones(2), np.ones(2), np.ones(2))
+    z = Jumps(np.array([1e-3]), np.zeros((1, 1)), np.full((1, 1, 1), 25.0)).normal(steps)
+    assert np.all(np.isfinite(z))
+    np.testing.assert_allclose(z[0], -z[1])
+    assert 11 < z[0, 0] < 13  # 60 / √26 at a share of 1e-3
+
+
+def test_learning_makes_jumps_most_likely():
+    """No nearby rate, mean or size is likelier, at unequal steps and weights."""
+    rng, n = np.random.default_rng(2), 3000
+    steps = some_steps(n, 1, 3)
+    jumped = rng.random(n) < 1 - np.exp(-0.05 * steps.dt)
+    noise = np.sqrt(steps.covariance[:, :, 0]) * rng.standard_normal((n, 1))
+    steps = steps._replace(rest=noise + np.where(jumped, rng.normal(4, 2, n), 0.0)[:, None])
+    start = Jumps(np.array([0.02]), np.array([[1.0]]), np.array([[[9.0]]]))
+    found = start.learned(steps)
+
+    def likelihood(jumps):
+        return float(steps.weight @ jumps.log_density(steps))
+
+    best = likelihood(found)
+    for name in ("rates", "means", "covariances"):
+        for factor in (0.95, 1.05):
+            assert likelihood(replace(found, **{name: getattr(found, name) * factor})) < best + 1e-2
+    assert found.rates[0] == pytest.approx(0.05, rel=0.25)
+    assert found.means[0, 0] == pytest.approx(4.0, abs=1.0)
+
+
+def jumping(n=2500, rate=1.0, dt=0.02, seed=0):
+    """dX = -2 X dt + (.5 + .2 X²)^½ dW, and jumps up of .8 ± .1, with ten substeps: x, which steps jumped."""
+    rng = np.random.default_rng(seed)
+    x, jumped, state = np.zeros(n + 1), rng.random(n) < 1 - np.exp(-rate * dt), 0.0
+    noise = rng.standard_normal((n, 10)) * np.sqrt(dt / 10)
+    for k in range(n):
+        for each in noise[k]:
+            state += -2.0 * state * dt / 10 + np.sqrt(0.5 + 0.2 * state**2) * each
+        state += jumped[k] * rng.normal(0.8, 0.1)
+        x[k + 1] = state
+    return x, jumped
+
+
+@pytest.fixture(scope="module")
+def jumped():
+    x, steps = jumping()
+    return x, steps, SDE(jumps=True).fit(x, dt=0.02)
+
+
+def test_jumps_are_found_and_leave_drift_and_diffusion_free(jumped):
+    x, steps, sde = jumped
+    found, grid = sde.jumps_, np.linspace(-0.5, 1.0, 20)
+    true = np.sqrt(0.5 + 0.2 * grid**2)
+    assert found.rate.lower < steps.sum() / 50.0 < found.rate.upper
+    assert found.rate.value == pytest.approx(steps.sum() / 50.0, rel=0.1)
+    assert found.mean[0].lower < 0.8 < found.mean[0].upper
+    assert np.mean(found.probability[steps] > 0.5) > 0.95
+    assert found.steps.tolist() == np.flatnonzero(found.probability > 0.5).tolist()
+    plain = SDE().fit(x, dt=0.02)
+    errors = [np.sqrt(np.mean(np.square(model.diffusion(grid) - true))) for model in (sde, plain)]
+    assert errors[0] < 0.05 < 0.2 < errors[1]  # a deviation of .01 is what 2500 steps leave of one number
+    assert sde.score(x, dt=0.02) > plain.score(x, dt=0.02) + 0.05
+    assert "jumps" in plain.diagnose().faults
+    assert sde.diagnose().fits, sde.diagnose()
+
+
+def test_simulations_jump(jumped):
+    """Over many steps, as often and as far as it says; also where steps are of another length."""
+    _, _, sde = jumped
+    x = sde.simulate(0.0, 40, dt=0.04, paths=500, random_state=0).x[:, :, 0]
+    far = np.diff(x, axis=1) > 0.55
+    still = SDE.from_model(replace(sde.model_, disturbance=none_found(1)), sde.get_params())
+    quiet = np.diff(still.simulate(0.0, 40, dt=0.04, paths=500, random_state=0).x[:, :, 0], axis=1) > 0.55
+    share = 1 - np.exp(-sde.jumps_.rate.value * 0.04)
+    assert far.mean() - quiet.mean() == pytest.approx(share, rel=0.2)
+
+
+def test_a_path_without_jumps_is_left_as_it_is():
+    x, _ = jumping(n=1500, rate=0.0, seed=1)
+    plain, sde = SDE().fit(x, dt=0.02), SDE(jumps=True).fit(x, dt=0.02)
+    grid = np.linspace(-0.5, 0.5, 9)
+    assert sde.jumps_.rate.value == sde.jumps_.rate.lower == 0.0
+    assert 0 < sde.jumps_.rate.upper < 0.5
+    np.testing.assert_array_equal(sde.diffusion(grid), plain.diffusion(grid))
+    np.testing.assert_array_equal(sde.simulate(0.0, 5, random_state=1).x[:, 0], 0.0)
+
+
+@pytest.mark.slow
+def test_units_change_nothing_but_units(jumped):
+    x, _, sde = jumped
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        other = SDE(jumps=True).fit(1e3 * x + 5.0, dt=2.0)
+    assert other.jumps_.rate.value == pytest.approx(sde.jumps_.rate.value / 100, rel=1e-3)
+    assert other.jumps_.mean[0].value == pytest.approx(1e3 * sde.jumps_.mean[0].value, rel=1e-3)
+
+
+def test_jumps_travel_with_a_model_file(jumped, tmp_path):
+    x, _, sde = jumped
+    back = load(sde.save(tmp_path / "jumps.onepath"))
+    assert back.jumps_.rate == sde.jumps_.rate
+    np.testing.assert_array_equal(back.jumps_.probability, sde.jumps_.probability)
+    assert back.score(x, dt=0.02) == sde.score(x, dt=0.02)
+    np.testing.assert_array_equal(*(m.forecast(5, paths=9, random_state=0).x for m in (back, sde)))
+
+
+@pytest.mark.slow
+def test_in_two_dimensions_both_coordinates_jump_at_once():
+    rng, n, dt = np.random.default_rng(5), 1500, 0.05
+    x, jumped = np.zeros((n + 1, 2)), rng.random(n) < 0.03
+    for k in range(n):
+        state = x[k]
+        for noise in rng.standard_normal((10, 2)):
+            state = state - state * dt / 10 + np.array([0.4, 0.8]) * np.sqrt(dt / 10) * noise
+        x[k + 1] = state + jumped[k] * rng.multivariate_normal([1.0, -1.5], [[0.05, 0.0], [0.0, 0.05]])
+    sde = SDE(jumps=True, noise="diagonal").fit(x, dt=dt)
+    assert sde.jumps_.rate.value == pytest.approx(jumped.sum() / n / dt, rel=0.1)
+    np.testing.assert_allclose([each.value for each in sde.jumps_.mean], [1.0, -1.5], atol=0.15)
+    np.testing.assert_allclose(np.diagonal(sde.diffusion([[0.0, 0.0]])[0]), [0.4, 0.8], rtol=0.06)
+    assert np.mean(sde.jumps_.probability[jumped] > 0.5) > 0.95
+    assert "jumps" not in sde.diagnose().faults
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"jumps": "yes"}, "give True"),
+        ({"jumps": True, "tails": "learn"}, "cannot be learned together"),
+        ({"tails": "heavy"}, "give 'learn'"),
+        ({"tails": 0.5}, "from 1 on"),
+        ({"tails": True}, "give 'learn'"),
+    ],
+)
+def test_what_means_nothing_is_refused(options, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        SDE(**options).fit(np.zeros(3), dt=1.0)
