@@ -81,7 +81,7 @@ def diagnose(model: Model) -> Diagnosis:
 
 @asked_once
 def residuals_in(model: Model) -> Residuals:
-    """Residuals of a model's own data, in the coordinates that are compared, freed of what its disturbance accounts for."""
+    """Residuals in the coordinates that are compared, freed of what a disturbance accounts for."""
     found = residuals_of(*_compared(model))
     if model.disturbance is None:
         return found
