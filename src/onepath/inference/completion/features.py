@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 from onepath.gp.parameters import Mask, pack
 from onepath.graph.graph import Graph, graph_at
 from onepath.numerics.arrays import Floats
+from onepath.numerics.blocks import Blocks
 from onepath.numerics.compiled import Bound, compiled
 from onepath.numerics.linalg import lower_root, lower_solved, upper_solved
 
@@ -35,7 +36,7 @@ def _ingredients(
 
 @compiled
 def _evaluated(
-    theta: Float[Array, " k"], graph: Graph, mask: Mask, u: Float[Array, "n d"], order: int
+    theta: Float[Array, " k"], u: Float[Array, "n d"], graph: Graph, mask: Mask, order: int
 ) -> tuple[Any, Array, Array, Array]:
     """All that θ acts through, and k(x, x)."""
     return *_ingredients(theta, graph, mask, u, order), graph_at(graph, mask, theta).prior_variance(u)
@@ -43,7 +44,7 @@ def _evaluated(
 
 @compiled
 def _pulled(
-    theta: Float[Array, " k"], slopes: Any, graph: Graph, mask: Mask, u: Float[Array, "n d"], order: int
+    theta: Float[Array, " k"], slopes: Any, u: Float[Array, "n d"], graph: Graph, mask: Mask, order: int
 ) -> Float[Array, " k"]:
     """The slope in θ, from slopes in all that θ acts through."""
     return jax.vjp(lambda theta: _ingredients(theta, graph, mask, u, order), theta)[1](slopes)[0]
@@ -69,7 +70,7 @@ class Features:
             begin, factors = 0, []
             for (gram, cross), rank in zip(self.similar[unknown], ranks, strict=True):
                 lower = lower_root(gram[o, :rank, :rank])
-                white = lower_solved(lower, cross[o, :n, :, :rank].reshape(n * k, rank).T)
+                white = lower_solved(lower, cross[o, :, :, :rank].reshape(n * k, rank).T)
                 self.phi[f, :, :, begin : begin + rank] = source.amplitudes[f] * white.T.reshape(n, k, rank)
                 factors.append(lower)
                 begin += rank
@@ -98,11 +99,15 @@ class Features:
         With φ = X L⁻ᵀ and L Lᵀ = G, the slope in X is S = φ̄ L⁻¹, and that in G is -L⁻ᵀ Φ(φ̄ᵀφ) L⁻¹, made symmetric,
         where Φ takes the lower triangle and half of the diagonal.
         """
-        bars = [[(np.zeros(gram.shape), np.zeros(cross.shape)) for gram, cross in each] for each in self.similar]
+        n, k = self.phi.shape[1:3]
+        room = (self.source.blocks.room, k)
+        bars = [
+            [(np.zeros(gram.shape), np.zeros((len(cross), *room, cross.shape[3]))) for gram, cross in each]
+            for each in self.similar
+        ]
         for f, (unknown, o, ranks) in enumerate(self.source.outputs):
             begin = 0
             for (gram, cross), lower, rank in zip(bars[unknown], self.factors[f], ranks, strict=True):
-                n, k = self.phi.shape[1:3]
                 slope = self.source.amplitudes[f] * in_phi[f, :, :, begin : begin + rank].reshape(n * k, rank)
                 own = self.phi[f, :, :, begin : begin + rank].reshape(n * k, rank) / self.source.amplitudes[f]
                 cross[o, :n, :, :rank] = upper_solved(lower, slope.T).T.reshape(n, k, rank)
@@ -110,7 +115,7 @@ class Features:
                 outer = upper_solved(lower, upper_solved(lower, inner).T)
                 gram[o, :rank, :rank] = -0.5 * (outer + outer.T)
                 begin += rank
-        return self.source.pulled(self.theta, (bars, in_offset, np.asarray(in_noise)))
+        return self.source.pulled(self.theta, bars, in_offset, np.asarray(in_noise))
 
 
 class Output(NamedTuple):
@@ -126,20 +131,16 @@ def padded_to(count: int) -> int:
     return next((size for size in SIZES if size >= count), count)
 
 
-def padded_rows(rows: Floats, size: int) -> Floats:
-    """The first row repeated at the end."""
-    return np.concatenate([rows, np.repeat(rows[:1], size - len(rows), axis=0)])
-
-
 class FeatureSource:
     """Features of a graph at the same points for any θ; points of its bases stay as they are."""
 
     def __init__(self, graph: Graph, mask: Mask, u: Floats, order: int | None = None) -> None:
         self.graph, self.mask, self.count = graph, mask, len(u)
-        self.u = padded_rows(np.asarray(u), padded_to(len(u)))
+        self.blocks = Blocks.of(*np.shape(u))
+        self._u = jax.device_put(self.blocks.cut(u))
         order = graph.order if order is None else order
-        self._evaluated = Bound(_evaluated, graph, mask, self.u, order)
-        self._pulled = Bound(_pulled, graph, mask, self.u, order)
+        self._evaluated = Bound(_evaluated, graph, mask, order)
+        self._pulled = Bound(_pulled, graph, mask, order)
         ranks = [[int(np.sum(np.asarray(basis.used))) for basis in each.bases] for each in graph.unknown]
         self.outputs = [Output(i, o, ranks[i]) for i, each in enumerate(graph.unknown) for o in range(each.outputs)]
         self.sizes, self.layout = [sum(each.ranks) for each in self.outputs], graph.layout
@@ -154,8 +155,22 @@ class FeatureSource:
         return Features(self, np.asarray(theta, float))
 
     def evaluated(self, theta: Floats) -> tuple[Similar, Floats, Floats, Floats]:
-        similar, offset, noise, prior_variance = self._evaluated(theta)
-        return similar, offset, noise, prior_variance[: self.count]
+        similar, offset, noise, prior_variance = zip(*(self._evaluated(theta, u) for u in self._u), strict=True)
+        joined = [[self._joined(term) for term in zip(*of, strict=True)] for of in zip(*similar, strict=True)]
+        return joined, offset[0], noise[0], self.blocks.joined(prior_variance)
 
-    def pulled(self, theta: Floats, slopes: Any) -> Floats:
-        return np.asarray(self._pulled(theta, slopes))
+    def _joined(self, term: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+        """Of one term in all blocks: k(Z, Z), which is the same in all of them, and k(x, Z)."""
+        return term[0][0], self.blocks.joined([cross for _, cross in term], axis=1)
+
+    def pulled(self, theta: Floats, bars: Similar, in_offset: Floats, in_noise: Floats) -> Floats:
+        """The slope in θ from slopes in k(Z, Z) and k(x, Z) of every term, made up rows too, in offsets and in λ."""
+        size, total = self.blocks.size, np.zeros(len(theta))
+        for i, u in enumerate(self._u):
+            rows = slice(i * size, (i + 1) * size)
+            cut = [[(gram, cross[:, rows]) for gram, cross in each] for each in bars]
+            total += self._pulled(theta, (cut, in_offset, in_noise), u)
+            if i == 0:  # what is not in blocks counts once
+                bars = [[(np.zeros_like(gram), cross) for gram, cross in each] for each in bars]
+                in_offset, in_noise = np.zeros_like(in_offset), np.zeros_like(in_noise)
+        return total

@@ -19,6 +19,7 @@ from onepath.data.cells import Cells
 from onepath.graph.graph import Graph, Group
 from onepath.inference.completion.features import Features
 from onepath.numerics.arrays import Floats
+from onepath.numerics.blocks import Blocks
 from onepath.numerics.compiled import Bound, compiled
 from onepath.numerics.linalg import contract, log_determinant, lower_root, small_cholesky, small_forward_solve, solved
 
@@ -52,7 +53,7 @@ def cell_rows(graph: Graph, latent: Float[Array, "functions k"], cell: Cells) ->
 
 @compiled
 def _slopes(
-    latent: Float[Array, "c f k"], noise: Float[Array, ""], graph: Graph, cells: Cells
+    latent: Float[Array, "c f k"], cells: Cells, noise: Float[Array, ""], graph: Graph
 ) -> tuple[Float[Array, " c"], Float[Array, "c f k"], Float[Array, "c r f k"]]:
     """Losses of cells, their slopes in the latents, and the rows of their expected curvature."""
     graph = replace(graph, noise=noise)
@@ -62,7 +63,7 @@ def _slopes(
 
 @compiled
 def _curvatures(
-    latent: Float[Array, "c f k"], noise: Float[Array, ""], graph: Graph, cells: Cells
+    latent: Float[Array, "c f k"], cells: Cells, noise: Float[Array, ""], graph: Graph
 ) -> tuple[Float[Array, "c q"], Float[Array, "c q q"]]:
     """Slopes and Hessians of cells' losses in q: the latents and, as its last entry, λ."""
     shape = latent.shape[1:]
@@ -77,11 +78,11 @@ def _curvatures(
 @compiled
 def _traces(
     latent: Float[Array, "c f k"],
-    noise: Float[Array, ""],
     covariance: Float[Array, "c l l"],
-    graph: Graph,
     cells: Cells,
-) -> Float[Array, "c q"]:
+    noise: Float[Array, ""],
+    graph: Graph,
+) -> tuple[Float[Array, "c q"]]:
     """Slopes in q of ½⟨P, C⟩, P a given covariance of a cell's latents and C = RᵀR."""
     shape = latent.shape[1:]
 
@@ -91,7 +92,7 @@ def _traces(
         return 0.5 * jnp.sum(flat * contract(flat, covariance))
 
     q = jnp.concatenate([latent.reshape(len(latent), -1), jnp.full((len(latent), 1), noise)], axis=1)
-    return jax.vmap(jax.grad(half_trace))(q, cells, covariance)
+    return (jax.vmap(jax.grad(half_trace))(q, cells, covariance),)
 
 
 class Cellwise:
@@ -102,9 +103,28 @@ class Cellwise:
 
     def __init__(self, graph: Graph, cells: Cells) -> None:
         self.graph, self.cells, self.groups = graph.bare, cells, graph.groups()
-        self.slopes = Bound(_slopes, self.graph, cells)
-        self.curvatures = Bound(_curvatures, self.graph, cells)
-        self.traces = Bound(_traces, self.graph, cells)
+        self.blocks = Blocks.of(*np.shape(cells.x))
+        self._cells = [jax.device_put(Cells(*part)) for part in zip(*map(self.blocks.cut, cells), strict=True)]
+        self._slopes, self._curvatures, self._traces = (
+            Bound(program, self.graph) for program in (_slopes, _curvatures, _traces)
+        )
+
+    def _by_blocks(self, program: Bound, noise: Floats, *rows: Floats) -> list[Floats]:
+        cut = zip(*map(self.blocks.cut, rows), self._cells, strict=True)
+        found = [program(*block, noise) for block in cut]
+        return [self.blocks.joined(parts) for parts in zip(*found, strict=True)]
+
+    def slopes(self, latent: Floats, noise: Floats) -> list[Floats]:
+        """Losses (c), their slopes in the latents (c, functions, k), and the rows of their curvature."""
+        return self._by_blocks(self._slopes, noise, latent)
+
+    def curvatures(self, latent: Floats, noise: Floats) -> list[Floats]:
+        """Slopes (c, q) and Hessians (c, q, q) of losses in the latents and λ."""
+        return self._by_blocks(self._curvatures, noise, latent)
+
+    def traces(self, latent: Floats, noise: Floats, covariance: Floats) -> Floats:
+        """Slopes (c, q) of ½⟨P, C⟩ with P given."""
+        return self._by_blocks(self._traces, noise, latent, covariance)[0]
 
 
 class Place(NamedTuple):

@@ -9,9 +9,9 @@ from jaxtyping import Array
 from scipy.special import ndtr, ndtri
 
 from onepath.graph.graph import Graph
-from onepath.inference.completion.features import padded_rows
 from onepath.inference.posterior.posterior import Posterior
 from onepath.numerics.arrays import Floats
+from onepath.numerics.blocks import padded_rows
 from onepath.numerics.compiled import compiled
 
 PREDICTIVE_DRAWS = 128

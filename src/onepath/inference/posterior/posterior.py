@@ -12,8 +12,9 @@ from jaxtyping import Array, Float
 from onepath.gp.parameters import Mask
 from onepath.graph.graph import Graph, graph_at
 from onepath.inference.completion import Block, Objective, Place
-from onepath.inference.completion.features import Features, FeatureSource, padded_rows, padded_to
+from onepath.inference.completion.features import Features, FeatureSource, padded_to
 from onepath.numerics.arrays import Floats, Integers
+from onepath.numerics.blocks import padded_rows
 from onepath.numerics.compiled import Bound, compiled
 from onepath.numerics.linalg import constant, lower_root, lower_roots, lower_solved, square_root, upper_solved
 
