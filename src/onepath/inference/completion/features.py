@@ -50,6 +50,14 @@ def _pulled(
     return jax.vjp(lambda theta: _ingredients(theta, graph, mask, u, order), theta)[1](slopes)[0]
 
 
+@compiled
+def _by_offset(
+    theta: Float[Array, " k"], in_offset: Float[Array, " f"], graph: Graph, mask: Mask
+) -> Float[Array, " k"]:
+    """The part of the slope in θ that comes by the offsets."""
+    return jax.vjp(lambda theta: graph_at(graph, mask, theta).offset, theta)[1](in_offset)[0]
+
+
 @cache
 def _lower_half(size: int) -> Floats:
     """What takes the lower triangle of a matrix, and half of its diagonal."""
@@ -116,6 +124,10 @@ class Features:
                 gram[o, :rank, :rank] = -0.5 * (outer + outer.T)
                 begin += rank
         return self.source.pulled(self.theta, bars, in_offset, np.asarray(in_noise))
+
+    def by_offset(self, in_offset: Floats) -> Floats:
+        """The part of the slope in θ that comes by the offsets."""
+        return np.asarray(_by_offset(self.theta, in_offset, self.source.graph.bare, self.source.mask))
 
 
 class Output(NamedTuple):

@@ -291,6 +291,10 @@ class Objective:
         whole = latents[..., None] * np.asarray(weights)[:, None, None] + in_phi
         return self.features.pulled(whole, latents[:, :, 0].sum(axis=1), float(in_q[:, -1].sum()))
 
+    def in_level(self, slopes: Floats) -> Floats:
+        """θ's slope from slopes (c, functions, k) in the latents, as far as it comes by the offsets."""
+        return self.features.by_offset(slopes[:, :, 0].sum(axis=0))
+
     def by_function(self, q: Floats) -> Floats:
         """What of (c, q) belongs to latents, as (functions, c, k)."""
         functions, c, k, _ = self.features.phi.shape

@@ -90,6 +90,5 @@ def relevelled(
     for _ in range(SCORINGS):
         objective, completion = stage.completed(theta, solver, start)
         start = completion.place
-        in_q = np.pad(start.slopes.reshape(len(start.slopes), -1), ((0, 0), (0, 1)))
-        theta[levels] -= objective.in_theta(in_q, start.weights)[levels] / information
+        theta[levels] -= objective.in_level(start.slopes)[levels] / information
     return constant._replace(theta=theta)
