@@ -76,7 +76,7 @@ def test_another_length_compiles_nothing(compiled, length):
 @pytest.mark.parametrize("method", ["drift", "diffusion", "drift_band", "diffusion_band"])
 @pytest.mark.parametrize("length", [50, 33, 400, 1000])
 def test_another_grid_compiles_nothing(compiled, method, length):
-    """Grids of up to 64 points share one compilation, longer ones another."""
+    """They are evaluated in blocks of one size."""
     assert compiled[f"{method} {length}"] == []
 
 

@@ -1,4 +1,4 @@
-"""Rows in blocks of two sizes, so that programs know nothing of how many rows there are."""
+"""Rows in blocks of one size, so that programs know nothing of how many rows there are."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ import numpy as np
 
 from onepath.numerics.arrays import Floats
 
-FEW, MANY = 64, {1: 128, 2: 256}
-"""Rows of a block: where these few are enough, and else by dimension, above two dimensions as in two."""
+ROWS = {1: 128, 2: 256}
+"""Rows of a block by dimension, above two dimensions as in two."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Blocks:
 
     @classmethod
     def of(cls, count: int, dimension: int) -> "Blocks":
-        return cls(count, FEW if count <= FEW else MANY[min(dimension, 2)])
+        return cls(count, ROWS[min(dimension, 2)])
 
     @property
     def room(self) -> int:

@@ -5,6 +5,7 @@ padding for compiled code costs nothing here.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from jaxtyping import Array, Float
 
 from onepath.gp.parameters import Mask, pack
 from onepath.graph.graph import Graph, graph_at
+from onepath.graph.laws import EULER
 from onepath.numerics.arrays import Floats
 from onepath.numerics.blocks import Blocks
 from onepath.numerics.compiled import Bound, compiled
@@ -127,7 +129,7 @@ class Features:
 
     def by_offset(self, in_offset: Floats) -> Floats:
         """The part of the slope in θ that comes by the offsets."""
-        return np.asarray(_by_offset(self.theta, in_offset, self.source.graph.bare, self.source.mask))
+        return np.asarray(_by_offset(self.theta, in_offset, self.source.graph.bare.with_law(EULER), self.source.mask))
 
 
 class Output(NamedTuple):
@@ -151,8 +153,9 @@ class FeatureSource:
         self.blocks = Blocks.of(*np.shape(u))
         self._u = jax.device_put(self.blocks.cut(u))
         order = graph.order if order is None else order
-        self._evaluated = Bound(_evaluated, graph, mask, order)
-        self._pulled = Bound(_pulled, graph, mask, order)
+        lawless = replace(graph, law=EULER)  # features know no law, and the code of one serves every other
+        self._evaluated = Bound(_evaluated, lawless, mask, order)
+        self._pulled = Bound(_pulled, lawless, mask, order)
         ranks = [[int(np.sum(np.asarray(basis.used))) for basis in each.bases] for each in graph.unknown]
         self.outputs = [Output(i, o, ranks[i]) for i, each in enumerate(graph.unknown) for o in range(each.outputs)]
         self.sizes, self.layout = [sum(each.ranks) for each in self.outputs], graph.layout
