@@ -56,8 +56,11 @@ class Estimate:
     notes: dict[str, Any] = field(default_factory=dict)
 
 
-UNSAID = ("progress", "observation", "bounds", "periodic")
-"""Options whose defaults leave what comes out as it was before there were any."""
+SAID = (
+    *("drift", "diffusion", "noise", "link", "transition", "solver", "learn", "fixed", "splits", "evaluations"),
+    *("noise_variance", "smoothing", "tolerance", "cells", "random_state"),
+)
+"""Options that say what comes out; the defaults of all others leave it as it was before there were any."""
 
 
 def settings_of(method: str) -> dict[str, Any]:
@@ -65,7 +68,8 @@ def settings_of(method: str) -> dict[str, Any]:
     if method == BENCHMARK:
         return {"regression": "scikit-learn", "white_noise": 0.1}
     if method == DEFAULT:
-        return {name: value for name, value in SDE().get_params().items() if name not in UNSAID}
+        options = SDE().get_params()
+        return {name: options[name] for name in SAID}
     return PAPER_MODE | PAPER_SEARCH[method]
 
 

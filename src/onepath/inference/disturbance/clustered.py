@@ -102,5 +102,6 @@ def is_clustered(steps: Steps) -> bool:
         banded = np.stack([np.ones(len(sizes)), np.append(-fading[1:], 0.0)])
         recent = solve_banded((1, 0), banded, np.append(0.0, fading[1:] * sizes[:-1]))
         products = steps.weight * sizes * recent
-        scores.append(products.sum() / np.sqrt(np.square(products).sum()))
+        size = np.sqrt(np.square(products).sum())
+        scores.append(products.sum() / size if size > 0 else 0.0)  # 0 where every step is a record of its own
     return bool(max(scores) > CLEARLY)
