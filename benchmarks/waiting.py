@@ -1,10 +1,11 @@
 """What a user waits for: first fits, later processes and warm fits in one to four dimensions, beside another version.
 
-    python benchmarks/waiting.py --other SOURCE [--only warm] [-o benchmarks/results/waiting.json]
+    python benchmarks/waiting.py --other SOURCE [--only warm] [-o benchmarks/results/waiting.json] [--page]
 
 SOURCE is the folder `src` of another checkout, run by the same Python. Every measurement is a process of its own on one
 core, the two versions in turns; CPU seconds, which a busy machine changes less than wall-clock time, the best of
-`--repeats`; and the largest memory. Compiled programs go to an empty folder for each version.
+`--repeats`; and the largest memory. Compiled programs go to an empty folder for each version. Rows that the output
+has already are not run again; `--page` puts the table into docs/speed.md.
 """
 
 import argparse
@@ -103,12 +104,27 @@ def compare(name, sources, caches, repeats):
     return best
 
 
+PAGE, BEGIN, END = Path(__file__).parents[1] / "docs" / "speed.md", "<!-- waiting -->\n", "<!-- end of waiting -->\n"
+
+
+def write_table(results):
+    """Put the table between its marks in the page."""
+    lines = ["| what | s | MB | s of the older version | ratio | MB, ratio |", "|---|---|---|---|---|---|"]
+    for name, best in results.items():
+        (s, mb), other = best["now"], best.get("other")
+        beside = "| | |" if other is None else f"| {other[0]:.3g} | {s / other[0]:.2f} | {mb / other[1]:.2f} |"
+        lines.append(f"| {name} | {s:.3g} | {mb:.0f} {beside}")
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    PAGE.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n\n" + END + rest.partition(END)[2])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--other", help="the folder src of another version")
     parser.add_argument("--only", default="", help="rows whose name contains this")
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("-o", "--output", type=Path)
+    parser.add_argument("--page", action="store_true", help="put the table into docs/speed.md")
     options = parser.parse_args()
     sources = {"now": str(Path(__file__).parents[1] / "src")} | ({"other": options.other} if options.other else {})
     results = json.loads(options.output.read_text()) if options.output and options.output.exists() else {}
@@ -123,6 +139,8 @@ def main():
             print(f"{name:62}{line}{ratio}", flush=True)
             if options.output:
                 options.output.write_text(json.dumps(results, indent=1) + "\n")
+    if options.page:
+        write_table(results)
 
 
 if __name__ == "__main__":
