@@ -116,6 +116,15 @@ class Model:
         return names if self.observed is None else self.observed.reading.names(names)
 
     @property
+    def moved(self) -> list[int]:
+        """Coordinates that are moved by unknown functions; others follow from them, as positions from velocities."""
+        return list(range(self.dimension) if self.graph.compared is None else self.graph.compared)
+
+    def shown_along(self, index: int) -> int:
+        """The coordinate whose drift and noise are shown along this one: itself, or the velocity of a position."""
+        return self.moved[index % len(self.moved)]
+
+    @property
     def period(self) -> Floats | None:
         """Of coordinates that are angles (d,), 0 for what is none; None where nothing is."""
         return self.trajectory.period

@@ -235,7 +235,7 @@ class Graph(eqx.Module):
 
     def compared_with(
         self, latent: Float[Array, "functions k"], u: Float[Array, " d"], dt: Float[Array, ""]
-    ) -> Gaussian:
+    ) -> tuple[Float[Array, " c"], Float[Array, "c c"]]:
         """The same in the coordinates that are compared with data."""
         mean, covariance = self.gaussian(latent, u, dt)
         if self.compared is None:
@@ -243,7 +243,9 @@ class Graph(eqx.Module):
         which = np.asarray(self.compared)
         return mean[which], covariance[which[:, None], which]
 
-    def compared_data(self, y: Float[Array, " d"], scatter: Float[Array, "d d"]) -> Gaussian:
+    def compared_data(
+        self, y: Float[Array, " d"], scatter: Float[Array, "d d"]
+    ) -> tuple[Float[Array, " c"], Float[Array, "c c"]]:
         """An increment and its scatter in these coordinates."""
         if self.compared is None:
             return y, scatter

@@ -45,7 +45,11 @@ def _data(model: Model) -> list[str]:
 def _model(model: Model) -> list[str]:
     ended = f"{model.outcome}; J = {model.loss:.6g}, log evidence {model.evidence:.6g}; {model.seconds:.2g} s"
     lines = [
+<<<<<<< HEAD
         f"Model       {model.equation}, {model.graph.structure} σ, {model.graph.link} link",
+=======
+        f"Model       {sentences.equation(model)}, {model.graph.structure} σ, {model.graph.link} link",
+>>>>>>> ec7dde7 (Hidden velocities, blur and missing channels: tests, tables and figures)
         f"Law         {sentences.law(model)}",
         f"Completion  {ended}",
     ]
@@ -66,7 +70,7 @@ def _equations(model: Model) -> list[str]:
     if model.period is not None:
         return ["Equation    none: a polynomial says nothing of an angle"]
     lines, found = [], equations(model)
-    for name, polynomial in zip(model.names, found.drift, strict=True):
+    for name, polynomial in [(model.names[k], found.drift[k]) for k in model.moved]:
         of = f" of {name}" if model.dimension > 1 else ""
         if polynomial.is_clear:
             lines.append(f"Equation    drift{of} = {written(polynomial, found.variables)}{_per(model)}")
