@@ -1,12 +1,17 @@
 """Readings of hidden states: the filter against dense Gaussians, and what is learned against known truth."""
 
+import json
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.linalg import expm
 from scipy.stats import multivariate_normal
 from tinygp import kernels
+from typer.testing import CliRunner
 
 from onepath import SDE, load
+from onepath.cli import app
 from onepath.compare.processes import PROCESSES
 from onepath.inference.hidden.blur import blurred
 from onepath.inference.hidden.filter import Rows, Setting, filtered, judged, smoothed
@@ -154,6 +159,32 @@ def test_forecasts_start_from_what_is_known_of_the_state(noisy):
     known = float(sde.state_.filtered_deviation[-1, 0])
     assert of_states.x[:, 0].std() == pytest.approx(known, rel=0.05)
     assert of_readings.x[:, 0].std() == pytest.approx(np.hypot(known, size), rel=0.08)
+
+
+def test_the_graph_is_drawn_with_what_is_read(noisy):
+    drawn, plain = noisy[-1].draw(), noisy[-1].graph_.draw()
+    assert "Zₙ" in drawn
+    assert "Zₙ" not in plain
+    assert drawn.count("<rect") == plain.count("<rect") + 2
+
+
+def test_the_command_reads_errors_from_a_column(noisy, tmp_path):
+    """The same answer as from arrays, said in JSON, in the summary and in the report."""
+    _, z, size, _ = noisy
+    table = tmp_path / "readings.csv"
+    frame = pd.DataFrame({"t": 0.02 * np.arange(500), "x": z[:500], "sd": np.full(500, size)})
+    frame.to_csv(table, index=False)
+    found = CliRunner().invoke(app, ["fit", str(table), "--error", "sd", "--json"])
+    assert found.exit_code == 0, found.output
+    facts = json.loads(found.stdout)
+    assert facts["readings"]["noise"] == pytest.approx([size], rel=1e-6)
+    direct = SDE(progress=False, random_state=0).fit(z[:500], t=frame["t"].to_numpy(), error=frame["sd"].to_numpy())
+    assert facts["log_evidence"] == pytest.approx(direct.evidence_, rel=1e-6)
+    page = direct.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Readings have the errors that came with them." in page
+    assert "Readings, and the state that was hidden" in page
+    refused = CliRunner().invoke(app, ["fit", str(table), "--error", "sd", "--value", "sd"])
+    assert "a column is one of them" in refused.output
 
 
 def test_a_model_file_keeps_readings(noisy, tmp_path):
