@@ -102,7 +102,11 @@ class Model:
 
     @property
     def equation(self) -> str:
-        return f"dX = f(X) dt + σ(X) {'dW' if self.disturbance is None else self.disturbance.noise}"
+        """What is learned, in symbols."""
+        noise = "dW" if self.disturbance is None else self.disturbance.noise
+        if self.graph.compared is not None:
+            return f"dx = v dt, dv = f(x, v) dt + σ(x, v) {noise}"
+        return f"dX = f(X) dt + σ(X) {noise}"
 
     @property
     def dimension(self) -> int:

@@ -32,13 +32,6 @@ def probability(value: float) -> str:
     return f"{value:.0%}" if 0.01 <= value <= 0.99 else "under 1%" if value < 0.01 else "over 99%"
 
 
-def equation(model: Model) -> str:
-    """What is learned, in symbols."""
-    if model.graph.compared is None:
-        return "dX = f(X) dt + σ(X) dW"
-    return "dx = v dt, dv = f(x, v) dt + σ(x, v) dW"
-
-
 def law(model: Model) -> str:
     """Which transition law, and why."""
     if model.graph.compared is not None:

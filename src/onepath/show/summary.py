@@ -45,11 +45,7 @@ def _data(model: Model) -> list[str]:
 def _model(model: Model) -> list[str]:
     ended = f"{model.outcome}; J = {model.loss:.6g}, log evidence {model.evidence:.6g}; {model.seconds:.2g} s"
     lines = [
-<<<<<<< HEAD
         f"Model       {model.equation}, {model.graph.structure} σ, {model.graph.link} link",
-=======
-        f"Model       {sentences.equation(model)}, {model.graph.structure} σ, {model.graph.link} link",
->>>>>>> ec7dde7 (Hidden velocities, blur and missing channels: tests, tables and figures)
         f"Law         {sentences.law(model)}",
         f"Completion  {ended}",
     ]

@@ -17,7 +17,7 @@ from onepath.show.report import words
 from onepath.show.report.figures import svg_of
 from onepath.show.report.page import figure, page, paragraph, section, table
 from onepath.show.report.typeset import number, typeset
-from onepath.show.sentences import caution, equation, polynomials
+from onepath.show.sentences import caution, polynomials
 
 CAPTIONS = {
     "trajectory": "What was observed. Gaps and missing rows are left empty.",
@@ -73,11 +73,7 @@ def report_page(
     title = title or f"What moves {' and '.join(model.names)}"
     per = model.trajectory.unit or "unit of time"
     lead = (
-<<<<<<< HEAD
         f"A stochastic differential equation {model.equation}, learned from {model.trajectory.transitions} "
-=======
-        f"A stochastic differential equation {equation(model)}, learned from {model.trajectory.transitions} "
->>>>>>> ec7dde7 (Hidden velocities, blur and missing channels: tests, tables and figures)
         f"observed steps. Rates are per {per}; bands hold 90 % of the posterior probability."
     )
     diagnosis = diagnose(model)

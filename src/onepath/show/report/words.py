@@ -167,11 +167,7 @@ def model_facts(model: Model) -> Rows:
     return Rows(
         (),
         [
-<<<<<<< HEAD
             ("Equation", model.equation),
-=======
-            ("Equation", sentences.equation(model)),
->>>>>>> ec7dde7 (Hidden velocities, blur and missing channels: tests, tables and figures)
             ("Diffusion matrix", f"{model.graph.structure}, {model.graph.link} link"),
             ("Law of a step", sentences.law(model)),
             ("Completion", f"{model.outcome}, by {model.methods.solver}; J = {model.loss:.6g}"),
