@@ -1,14 +1,24 @@
 """Readings of hidden states: the filter against dense Gaussians, and what is learned against known truth."""
 
+import json
+
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.linalg import expm
 from scipy.stats import multivariate_normal
+from tinygp import kernels
+from typer.testing import CliRunner
 
 from onepath import SDE, load
+from onepath.cli import app
+from onepath.compare.processes import PROCESSES
+from onepath.inference.hidden.blur import blurred
 from onepath.inference.hidden.filter import Rows, Setting, filtered, judged, smoothed
 from onepath.inference.hidden.learning import Path
 from onepath.inference.hidden.observation import filtered_transitions
-from onepath.inference.hidden.reading import Readings
+from onepath.inference.hidden.reading import Reading, Readings
+from onepath.inference.hidden.steps import Steps
 from onepath.numerics.precision import in_double
 
 RATE, SIGMA = 1.3, 0.8
@@ -92,8 +102,8 @@ def test_in_a_steady_filter_increments_are_what_the_state_is_moved_by():
     rows = Rows(np.zeros((n, 1)), np.zeros((n, 1)), one, one, begins, z, np.ones((n, 1)), 0.5 * one, np.zeros((n, 1)))
     setting, scales = Setting(np.eye(1), np.zeros(1), np.eye(1)), np.zeros(2)
     found = in_double(filtered)(scales, rows, setting)
-    readings = Readings(z, np.ones((n, 1)), begins, np.ones(n), 0.5 * one, np.zeros((n, 1)))
-    made = filtered_transitions(readings, Path(rows, setting, scales, found))
+    readings = Readings(z, np.ones((n, 1)), begins, np.ones(n), 0.5 * one, np.zeros((n, 1)), Reading(0.7))
+    made = filtered_transitions(readings, Path(rows, setting, scales, found, 1, None))
     np.testing.assert_allclose(made.y[200:], np.diff(found.state, axis=0)[200:], rtol=1e-9)
 
 
@@ -151,6 +161,32 @@ def test_forecasts_start_from_what_is_known_of_the_state(noisy):
     assert of_readings.x[:, 0].std() == pytest.approx(np.hypot(known, size), rel=0.08)
 
 
+def test_the_graph_is_drawn_with_what_is_read(noisy):
+    drawn, plain = noisy[-1].draw(), noisy[-1].graph_.draw()
+    assert "Zₙ" in drawn
+    assert "Zₙ" not in plain
+    assert drawn.count("<rect") == plain.count("<rect") + 2
+
+
+def test_the_command_reads_errors_from_a_column(noisy, tmp_path):
+    """The same answer as from arrays, said in JSON, in the summary and in the report."""
+    _, z, size, _ = noisy
+    table = tmp_path / "readings.csv"
+    frame = pd.DataFrame({"t": 0.02 * np.arange(500), "x": z[:500], "sd": np.full(500, size)})
+    frame.to_csv(table, index=False)
+    found = CliRunner().invoke(app, ["fit", str(table), "--error", "sd", "--json"])
+    assert found.exit_code == 0, found.output
+    facts = json.loads(found.stdout)
+    assert facts["readings"]["noise"] == pytest.approx([size], rel=1e-6)
+    direct = SDE(progress=False, random_state=0).fit(z[:500], t=frame["t"].to_numpy(), error=frame["sd"].to_numpy())
+    assert facts["log_evidence"] == pytest.approx(direct.evidence_, rel=1e-6)
+    page = direct.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Readings have the errors that came with them." in page
+    assert "Readings, and the state that was hidden" in page
+    refused = CliRunner().invoke(app, ["fit", str(table), "--error", "sd", "--value", "sd"])
+    assert "a column is one of them" in refused.output
+
+
 def test_a_model_file_keeps_readings(noisy, tmp_path):
     sde = noisy[-1]
     again = load(sde.save(tmp_path / "noisy.onepath"))
@@ -192,6 +228,91 @@ def test_several_records_in_any_order_with_errors_of_their_own():
     assert float(scaled.measurement_.deviation[0]) == pytest.approx(2.0, rel=0.15)
 
 
+def test_means_over_an_exposure_have_their_own_moments():
+    """Against sums over a fine grid, for a linear equation in one dimension."""
+    rate, noise, dt, exposure, force = -3.0, 0.7, 0.1, 0.6, 0.5
+    flow, whole = np.exp(rate * dt), noise * np.expm1(2 * rate * dt) / (2 * rate)
+    given = Steps(np.array([[force * (flow - 1) / rate]]), np.array([[[flow]]]), np.array([[[whole]]]))
+    found = blurred(given, np.array([dt]), exposure)
+    s = dt * (1 - exposure + exposure * (np.arange(2000) + 0.5) / 2000)
+    first, second = np.meshgrid(s, s)
+    covariance = noise * np.exp(rate * np.abs(first - second)) * np.expm1(2 * rate * np.minimum(first, second))
+    assert found.mean[0, 1] == pytest.approx(np.mean(force * np.expm1(rate * s) / rate), rel=1e-6)
+    assert found.flow[0, 1, 0] == pytest.approx(np.mean(np.exp(rate * s)), rel=1e-6)
+    with_end = np.exp(rate * (dt - s)) * noise * np.expm1(2 * rate * s) / (2 * rate)
+    assert found.covariance[0, 0, 1] == pytest.approx(np.mean(with_end), rel=1e-4)
+    assert found.covariance[0, 1, 1] == pytest.approx(np.mean(covariance) / (2 * rate), rel=1e-3)
+
+
+@pytest.mark.slow
+def test_blur_is_undone_where_the_exposure_is_known_and_where_it_is_learned():
+    fine = ornstein_uhlenbeck(20 * 6000, 0.02 / 20, seed=3)[1:]
+    z = fine.reshape(-1, 20).mean(axis=1)
+    exact, given, learned = (SDE(progress=False, exposure=each).fit(z, dt=0.02) for each in (None, 1.0, "learn"))
+    assert exact.diffusion([0.0])[0] < 0.86 * SIGMA
+    for sde in (given, learned):
+        assert sde.diffusion([0.0])[0] == pytest.approx(SIGMA, rel=0.05)
+        assert "blur" not in sde.diagnose().faults
+    assert learned.model_.observed.exposure == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.fixture(scope="module")
+def swinging():
+    """Positions of a damped spring, read with a tenth of a displacement's error, at exact transitions."""
+    stiffness, friction, dt, n = 4.0, 1.0, 0.05, 4000
+    turn = np.array([[0.0, 1.0], [-stiffness, -friction]])
+    flow = expm(turn * dt)
+    still = np.diag([SIGMA**2 / (2 * friction * stiffness), SIGMA**2 / (2 * friction)])
+    root = np.linalg.cholesky(still - flow @ still @ flow.T)
+    rng, path = np.random.default_rng(0), np.zeros((n, 2))
+    for k in range(1, n):
+        path[k] = flow @ path[k - 1] + root @ rng.standard_normal(2)
+    size = 0.1 * float(np.sqrt(np.mean(np.diff(path[:, 0]) ** 2)))
+    z = path[:, 0] + size * rng.standard_normal(n)
+    return path, size, SDE(order=2, measurement="learn", progress=False).fit(z, dt=dt)
+
+
+@pytest.mark.slow
+def test_a_hidden_velocity_is_found_with_its_friction_force_and_noise(swinging, tmp_path):
+    path, size, sde = swinging
+    at = path[::40]
+    slopes = np.linalg.lstsq(np.column_stack([at, np.ones(len(at))]), sde.drift(at)[:, 1], rcond=None)[0]
+    assert slopes[0] == pytest.approx(-4.0, rel=0.1)
+    assert slopes[1] == pytest.approx(-1.0, rel=0.2)
+    assert np.mean(sde.diffusion(at)[:, 1, 1]) == pytest.approx(SIGMA, rel=0.05)
+    np.testing.assert_allclose(sde.drift(at)[:, 0], at[:, 1], rtol=1e-9, atol=1e-12)
+    assert float(sde.measurement_.deviation[0]) == pytest.approx(size, rel=0.06)
+    off = sde.state_.smoothed - path
+    assert np.std(off[:, 1]) < 0.25 * np.std(path[:, 1])
+    lower, upper = sde.state_.band()
+    assert np.mean((lower[:, 1] < path[:, 1]) & (path[:, 1] < upper[:, 1])) == pytest.approx(0.9, abs=0.04)
+    assert sde.diagnose().fits
+    assert list(sde.curves(3).columns)[:4] == ["along", "x", "x_velocity", "drift_x_velocity"]
+    assert sde.forecast(3, paths=5, random_state=0).x.shape == (5, 4, 2)
+    assert sde.forecast(3, paths=5, random_state=0, readings=True).x.shape == (5, 4, 1)
+    again = load(sde.save(tmp_path / "swinging.onepath"))
+    np.testing.assert_array_equal(again.state_.smoothed, sde.state_.smoothed)
+    np.testing.assert_array_equal(again.drift(at), sde.drift(at))
+
+
+def test_a_missing_channel_leaves_the_others():
+    """A fifth of one channel is missing: neither is its row, nor the noise of either."""
+    process = PROCESSES["spiral"]
+    x = process.simulate(1500, random_state=1)[0]
+    rng, size = np.random.default_rng(0), 0.05
+    z = x + size * rng.standard_normal(x.shape)
+    z[rng.uniform(size=len(z)) < 0.2, 1] = np.nan
+    linear = {"drift": kernels.DotProduct() + kernels.Constant(1.0), "diffusion": kernels.Constant(1.0), "learn": None}
+    sde = SDE(measurement="learn", noise="full", progress=False, transition="euler", **linear).fit(z, dt=process.dt)
+    assert sde.trajectory_.transitions == 1500
+    assert sde.measurement_.deviation == pytest.approx([size, size], rel=0.12)
+    sigma, truth = sde.diffusion(x[::30]), process.diffusion(x[::30])
+    products = [each @ np.swapaxes(each, 1, 2) for each in (sigma, truth)]
+    assert np.linalg.norm(products[0] - products[1]) < 0.25 * np.linalg.norm(products[1])
+    off = (sde.state_.smoothed - x)[np.isnan(z[:, 1]), 1]
+    assert np.std(off) == pytest.approx(np.mean(sde.state_.smoothed_deviation[np.isnan(z[:, 1]), 1]), rel=0.15)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -199,6 +320,8 @@ def test_several_records_in_any_order_with_errors_of_their_own():
         ({"measurement": -1.0}, "cannot be used"),
         ({"measurement": (0.1, 0.2)}, "one for each"),
         ({"order": 3}, "order=3 cannot be used"),
+        ({"order": 2, "transition": "euler"}, "linearised law and diagonal noise"),
+        ({"order": 2, "exposure": 1.0}, "not offered"),
         ({"exposure": 2.0}, "exposure=2.0 cannot be used"),
         ({"measurement": "learn", "exposure": "learn"}, "learn one of them and give the other"),
         ({"measurement": "learn", "periodic": 6.0}, "np.unwrap"),

@@ -102,7 +102,11 @@ class Model:
 
     @property
     def equation(self) -> str:
-        return f"dX = f(X) dt + σ(X) {'dW' if self.disturbance is None else self.disturbance.noise}"
+        """What is learned, in symbols."""
+        noise = "dW" if self.disturbance is None else self.disturbance.noise
+        if self.graph.compared is not None:
+            return f"dx = v dt, dv = f(x, v) dt + σ(x, v) {noise}"
+        return f"dX = f(X) dt + σ(X) {noise}"
 
     @property
     def dimension(self) -> int:
@@ -114,6 +118,15 @@ class Model:
         """Of the state's coordinates."""
         names = self.trajectory.names
         return names if self.observed is None else self.observed.reading.names(names)
+
+    @property
+    def moved(self) -> list[int]:
+        """Coordinates that are moved by unknown functions; others follow from them, as positions from velocities."""
+        return list(range(self.dimension) if self.graph.compared is None else self.graph.compared)
+
+    def shown_along(self, index: int) -> int:
+        """The coordinate whose drift and noise are shown along this one: itself, or the velocity of a position."""
+        return self.moved[index % len(self.moved)]
 
     @property
     def period(self) -> Floats | None:

@@ -440,6 +440,14 @@ class SDE(Estimator):
 
         return plot(self._model, what, truth=truth, figure=figure)
 
+    def draw(self) -> str:
+        """The computational graph as an SVG document; of a hidden state, with what is read of it."""
+        observed = self._model.observed
+        if observed is None:
+            return self._model.graph.draw()
+        whole = "Zₙ" if observed.reading.exposure is None else "mean Zₙ"
+        return self._model.graph.draw(whole if observed.reading.order == 1 else "xₙ read")
+
     def report(
         self, path: str | Path, *, force: bool = False, title: str | None = None, truth: Any = None, about: Any = None
     ) -> Path:

@@ -23,7 +23,7 @@ class Transitions:
     """
 
     x: Float[np.ndarray, "n d"]
-    y: Float[np.ndarray, "n d"]
+    y: Float[np.ndarray, "n c"]  # of all coordinates, or of those that are looked at
     dt: Float[np.ndarray, " n"]
     weights: Float[np.ndarray, " n"] | None = None
     period: Float[np.ndarray, " d"] | None = None  # of angles; 0 for what is none

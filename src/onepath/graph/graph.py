@@ -235,7 +235,7 @@ class Graph(eqx.Module):
 
     def compared_with(
         self, latent: Float[Array, "functions k"], u: Float[Array, " d"], dt: Float[Array, ""]
-    ) -> Gaussian:
+    ) -> tuple[Float[Array, " c"], Float[Array, "c c"]]:
         """The same in the coordinates that are compared with data."""
         mean, covariance = self.gaussian(latent, u, dt)
         if self.compared is None:
@@ -243,7 +243,9 @@ class Graph(eqx.Module):
         which = np.asarray(self.compared)
         return mean[which], covariance[which[:, None], which]
 
-    def compared_data(self, y: Float[Array, " d"], scatter: Float[Array, "d d"]) -> Gaussian:
+    def compared_data(
+        self, y: Float[Array, " d"], scatter: Float[Array, "d d"]
+    ) -> tuple[Float[Array, " c"], Float[Array, "c c"]]:
         """An increment and its scatter in these coordinates."""
         if self.compared is None:
             return y, scatter
@@ -340,8 +342,11 @@ class Graph(eqx.Module):
 
     # a picture
 
-    def draw(self) -> str:
-        """The graph as an SVG document, laid out as in the paper (its section 2)."""
+    def draw(self, reading: str | None = None) -> str:
+        """The graph as an SVG document, laid out as in the paper (its section 2).
+
+        With `reading`, also what is read of a hidden state, by that name, with its noise.
+        """
         diffusion = "σ" if self.link == "identity" else f"σ, by {self.link}"
         nodes = {
             "ξ": Node(0, 0, "ξₙ", random=True),
@@ -359,6 +364,9 @@ class Graph(eqx.Module):
         unknown = [Arrow("X", "f", "f"), Arrow("X", "σ", diffusion)]
         products = [("Δt", "∘f"), ("f", "∘f"), ("∘f", "fΔt"), ("Δt", "∘σ"), ("σ", "∘σ"), ("ξ", "∘σ"), ("∘σ", "σξ")]
         sums = [("σξ", "Y"), ("fΔt", "Y"), ("ε", "Y")]
+        if reading is not None:
+            nodes |= {"Z": Node(1, 2, reading), "e": Node(0, 2, "eₙ", random=True)}
+            sums += [("X", "Z"), ("e", "Z")]
         return draw_graph(nodes, unknown + [Arrow(*ends) for ends in products + sums])
 
     def _repr_svg_(self) -> str:

@@ -76,7 +76,7 @@ def values(model: Model) -> list[Values]:
     rows = []
     for k, point in enumerate(points):
         i = k // len(QUANTILES)
-        f, s = (Banded(*(float(part[k, i]) for part in curve)) for curve in both)
+        f, s = (Banded(*(float(part[k, model.shown_along(i)]) for part in curve)) for curve in both)
         rows.append(Values(model.names[i], float(point[i]), f, s))
     return rows
 

@@ -34,6 +34,8 @@ def probability(value: float) -> str:
 
 def law(model: Model) -> str:
     """Which transition law, and why."""
+    if model.graph.compared is not None:
+        return f"{model.law.name}, in which velocities move positions within a step"
     if model.stiffness is None:
         return f"{model.law.name}, as asked"
     change, shift = model.stiffness
@@ -49,7 +51,7 @@ def polynomials(model: Model) -> list[str]:
         return []
     found, lines = equations(model), []
     for side, polynomials in (("drift", found.drift), (noise(model), found.diffusion)):
-        for name, polynomial in zip(model.names, polynomials, strict=True):
+        for name, polynomial in [(model.names[k], polynomials[k]) for k in model.moved]:
             if polynomial.is_clear:
                 text = written(polynomial, found.variables)
                 lines.append(f"{side} of {name} = {text}   {per_time(model, side != 'drift')}")

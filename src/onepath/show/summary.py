@@ -66,7 +66,7 @@ def _equations(model: Model) -> list[str]:
     if model.period is not None:
         return ["Equation    none: a polynomial says nothing of an angle"]
     lines, found = [], equations(model)
-    for name, polynomial in zip(model.names, found.drift, strict=True):
+    for name, polynomial in [(model.names[k], found.drift[k]) for k in model.moved]:
         of = f" of {name}" if model.dimension > 1 else ""
         if polynomial.is_clear:
             lines.append(f"Equation    drift{of} = {written(polynomial, found.variables)}{_per(model)}")

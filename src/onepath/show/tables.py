@@ -49,10 +49,11 @@ def curves_at(model: Model, points: Floats, level: float = 0.9) -> "pd.DataFrame
 
     _, drift, diffusion = model.curves(points, level)
     columns, names, alone = {}, model.names, model.dimension == 1
-    for k, name in enumerate(names):
+    for k in model.moved:
+        name = names[k]
         columns["drift" if alone else f"drift_{name}"] = Curve(*(part[:, k] for part in drift))
     for i, j in np.argwhere(np.tri(len(names))):
-        if i == j or model.graph.structure == "full":
+        if (i == j and i in model.moved) or model.graph.structure == "full":
             entry = f"diffusion_{names[i]}" + (f"_{names[j]}" if i != j else "")
             columns["diffusion" if alone else entry] = Curve(*(part[:, i, j] for part in diffusion))
     banded = {name + end: part for name, each in columns.items() for end, part in zip(ENDS, each, strict=True)}

@@ -93,16 +93,20 @@ def residuals_in(model: Model) -> Residuals:
 
 
 def _compared(model: Model) -> tuple[Transitions, Integers, Increments]:
-    """Transitions, their rows and their law, in the coordinates that are compared with them."""
+    """Transitions, their rows and their law, in the coordinates that are compared; of a filter's those that count."""
+    transitions, row = model.transitions, model.trajectory.step
+    if model.observed is not None and not transitions.alike:
+        counted = np.flatnonzero(transitions.weight > 0)
+        transitions, row = replace(transitions.rows(counted), weights=None), row[counted]
     if model.graph.compared is None:
-        return model.transitions, model.trajectory.step, model.increments
+        return transitions, row, model.increments
     moved = np.asarray(model.graph.compared)
 
     def law(x: Floats, dt: Floats) -> tuple[Floats, Floats]:
         mean, covariance = model.increments(x, dt)
         return mean[:, moved], covariance[:, moved[:, None], moved]
 
-    return replace(model.transitions, y=model.transitions.y[:, moved]), model.trajectory.step, law
+    return replace(transitions, y=transitions.y[:, moved]), row, law
 
 
 def residuals_of(transitions: Transitions, row: Integers, law: Increments) -> Residuals:

@@ -34,8 +34,11 @@ def picture_of(model: Model) -> Picture:
     clean = without_seasons_and_changes(residuals, clear_season(lines_of(residuals)))
     correlations = [autocorrelation(residuals, clean, lag) for lag in range(1, LAGS + 1)]
     ratios = [ratio_at(residuals, clean, steps) for steps in STEPS]
-    begun = observed.t[observed.step] if observed.record.max() == 0 else np.arange(float(len(observed.step)))
-    begun = begun if residuals.sample is None else begun[residuals.sample.rows]
+    begun = (
+        observed.t[residuals.row]
+        if observed.record.max() == 0
+        else np.searchsorted(observed.step, residuals.row).astype(float)
+    )
     counts = residuals.weight > 0
     parts = (np.stack(part) for pairs in (correlations, ratios) for part in zip(*pairs, strict=True))
     return Picture(begun[counts], residuals.z[counts], *parts)

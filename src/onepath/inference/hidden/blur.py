@@ -89,9 +89,8 @@ def _logarithm(flow: Floats) -> Floats:
     one = np.eye(flow.shape[1])
     ratio = np.linalg.solve(np.swapaxes(flow + one, 1, 2), np.swapaxes(flow - one, 1, 2))
     ratio = np.swapaxes(ratio, 1, 2)
-    square, power = ratio @ ratio, ratio
-    total: Floats = 2.0 * ratio
+    square, power, total = ratio @ ratio, ratio, np.asarray(2.0 * ratio, float)
     for k in range(3, 2 * TERMS, 2):
         power = power @ square
-        total = total + (2.0 / k) * power
+        total = np.asarray(total + (2.0 / k) * power, float)
     return total

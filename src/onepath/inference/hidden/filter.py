@@ -69,6 +69,7 @@ class Judged(NamedTuple):
     value: Any
     slope: Any  # (p,)
     fisher: Any  # (p, p), expected
+    sizes: Any  # of the expected curvature in the factor on Q, what innovations' sizes say, and not their order
 
 
 def _next(scales: Array, state: tuple[Array, Array], row: Rows, setting: Setting) -> Filtered:
@@ -138,8 +139,9 @@ def _judge_rows(scales: Array, carried: Any, rows: Rows, setting: Setting) -> An
         traces = jnp.trace(turned, axis1=1, axis2=2)
         squares = jnp.sum(nu[None, :, None] * turned * nu, axis=(1, 2))
         slope = 0.5 * (squares - traces) - jnp.sum(nu * nu_slopes, axis=1)
-        fisher = 0.5 * jnp.sum(turned[:, None] * turned, axis=(2, 3)) + jnp.sum(nu_slopes[:, None] * nu_slopes, axis=2)
-        sums = jax.tree.map(jnp.add, sums, Judged(value, slope, fisher))
+        of_sizes = 0.5 * jnp.sum(turned[:, None] * turned, axis=(2, 3))
+        fisher = of_sizes + jnp.sum(nu_slopes[:, None] * nu_slopes, axis=2)
+        sums = jax.tree.map(jnp.add, sums, Judged(value, slope, fisher, of_sizes[0, 0]))
         return ((found.state, found.covariance), (moved.state, moved.covariance), sums), None
 
     return jax.lax.scan(step, carried, rows)[0]
@@ -159,7 +161,7 @@ def filtered(scales: Floats, rows: Rows, setting: Setting) -> Filtered:
 def judged(scales: Floats, rows: Rows, setting: Setting) -> Judged:
     """The innovations' likelihood along all rows."""
     p, size = len(scales), len(setting.mean)
-    none = Judged(np.zeros(()), np.zeros(p), np.zeros((p, p)))
+    none = Judged(np.zeros(()), np.zeros(p), np.zeros((p, p)), np.zeros(()))
     slopes = np.zeros((p, size)), np.zeros((p, size, size))
     carried: Any = (setting.mean, setting.covariance), slopes, none
     for chunk, _ in _chunks(rows):

@@ -18,11 +18,14 @@ from onepath.inference.observation import FitTo, Observation
 from onepath.inference.result import Fit
 from onepath.numerics.arrays import Floats
 
-TURNS = 6
+TURNS = 8
 """Of the filter with the fit, at most, between learning kernels first and last."""
 
 SETTLED = 0.5
 """What one more turn must add to the innovations' log-likelihood."""
+
+WHOLE, FARTHEST = 0.9, 2.5
+"""A power from which one fit goes nearly all the way, and the largest by which one that does not is corrected."""
 
 UNCERTAIN = 10.0
 """A state this many times less certain than usual, in variances, is none to learn from."""
@@ -54,8 +57,8 @@ class Hidden(Observation):
             path, found = _searched(readings, self._law(fit), path)
             if found.judged.value < best + SETTLED:
                 break
-            fit, best = fit_to(self._told(readings, fit, path), fit), found.judged.value
-        fit = fit_to(self._told(readings, fit, path), None)
+            fit, best = self._next(readings, fit, path, found, fit_to), found.judged.value
+        fit = fit_to(filtered_transitions(readings, path, self._steps(readings, fit, path)), None)
         path, found = _searched(readings, self._law(fit), path)
         observed = _observed(readings, found, path)
         path = followed(readings, self._law(fit), path, observed.scales)
@@ -74,13 +77,29 @@ class Hidden(Observation):
         moved = replace(posterior, graph=posterior.graph.with_law(LINEARISED))
         return fit._replace(completed=fit.completed._replace(posterior=moved))
 
-    def _told(self, readings: Readings, fit: Fit, path: Path) -> Transitions:
-        """Increments as the fit's own law would have them: what it leaves unexplained is what the filter does."""
-        if self.reading.order == 1:
-            return filtered_transitions(readings, path)
-        start, dt = path.found.state[:-1], readings.dt[1:]
-        steps = steps_from(fit, np.concatenate([start[:1], start]), np.concatenate([dt[:1], dt]))
-        return filtered_transitions(readings, path, steps)
+    def _next(self, readings: Readings, fit: Fit, path: Path, found: Search, fit_to: FitTo) -> Fit:
+        """The next fit: to filtered increments, and once more, to increments that go all the way.
+
+        Where readings are noisy, the variance V of an innovation holds little of Q: it is off by the power s of what Q
+        is off by, and so is the first fit. s² is the information on a factor on Q, by that of exact readings.
+        """
+        steps = self._steps(readings, fit, path)
+        near = fit_to(filtered_transitions(readings, path, steps), fit)
+        power = np.sqrt(found.judged.sizes / (0.5 * readings.total))
+        if power > WHOLE:
+            return near
+        before, after = (
+            np.diagonal(each.covariance[:, path.moved, path.moved], axis1=1, axis2=2)
+            for each in (steps, self._steps(readings, near, path))
+        )
+        ratio = after / (np.exp(path.scales[0]) * before)
+        stretch = ratio ** (0.5 * min(1.0 / power - 1.0, FARTHEST))
+        return fit_to(filtered_transitions(readings, path, steps, stretch), near)
+
+    def _steps(self, readings: Readings, fit: Fit, path: Path) -> Steps:
+        """Steps from filtered states by the fit's own law; what that leaves unexplained is what the filter does."""
+        state = path.found.state[:, : path.size]
+        return steps_from(fit, np.concatenate([state[:1], state[:-1]]), readings.dt)
 
 
 def _searched(readings: Readings, law: Law, path: Path) -> tuple[Path, Search]:
@@ -91,7 +110,9 @@ def _searched(readings: Readings, law: Law, path: Path) -> tuple[Path, Search]:
     return path._replace(scales=found.scales, found=filtered(found.scales, path.rows, path.setting)), found
 
 
-def filtered_transitions(readings: Readings, path: Path, steps: Steps | None = None) -> Transitions:
+def filtered_transitions(
+    readings: Readings, path: Path, steps: Steps | None = None, stretch: Floats | None = None
+) -> Transitions:
     """From filtered states on, each with the increment m + Q^½ V^-½ ν, where m and Q are the path's or those of steps.
 
     In a steady filter that is m + K ν, what the state is moved by: white, with the variance that the diffusion gives.
@@ -108,7 +129,8 @@ def filtered_transitions(readings: Readings, path: Path, steps: Steps | None = N
         mean, covariance = steps.mean[to], np.exp(path.scales[0]) * steps.covariance[to]
     y = np.array(mean)
     gain = found.gain[to, moved]
-    y[:, moved] += _as_increments(covariance[:, moved, moved], found.variance[to], gain, found.innovation[to])
+    beyond = _as_increments(covariance[:, moved, moved], found.variance[to], gain, found.innovation[to])
+    y[:, moved] += beyond if stretch is None else stretch[to] * beyond
     usual = np.median(np.diagonal(spread + covariance, axis1=1, axis2=2), axis=0)
     certain = np.all(np.diagonal(spread, axis1=1, axis2=2) < UNCERTAIN * usual, axis=1)
     weight = (certain & readings.whole[to]).astype(float)
@@ -145,8 +167,9 @@ def _observed(readings: Readings, found: Search, path: Path) -> Observed:
     deviation = np.zeros(len(variance))
     deviation[learned] = np.sqrt(np.maximum(np.diagonal(inverse)[1:], 0.0))
     low, high = (np.sqrt(np.maximum(variance + sign * 1.645 * deviation, 0.0)) for sign in (-1, 1))
-    whole = 0.5 * readings.total
-    share = float(np.clip(1.0 / max(inverse[0, 0] * whole, 1.0), 0.0, 1.0))
+    # functions are learned from innovations' sizes; noise of readings that is not known either leaves less
+    left = 1.0 / max(inverse[0, 0] * float(fisher[0, 0]), 1.0)
+    share = float(np.clip(left * found.judged.sizes / (0.5 * readings.total), 1e-6, 1.0))
     noise = np.where(learned, np.sqrt(variance), 0.0)
     low, high = np.where(learned, low, 0.0), np.where(learned, high, 0.0)
     return Observed(readings.reading, noise, low, high, learned, found.judged.value, share, path.exposure)

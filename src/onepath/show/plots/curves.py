@@ -137,13 +137,13 @@ def _along(model: Model, index: int) -> Shown:
 def drift(model: Model, figure: Any, truth: Truth | None) -> None:
     """f with its band, and the data's density under it."""
     for i, axes in enumerate(panels := _panels(figure, model.dimension)):
-        points, curve, _ = _along(model, i)
-        _band(axes, points[:, i], Curve(*(part[:, i] for part in curve)))
+        (points, curve, _), of = _along(model, i), model.shown_along(i)
+        _band(axes, points[:, i], Curve(*(part[:, of] for part in curve)))
         axes.axhline(0.0, color=MUTED, lw=0.8)
         if truth is not None:
-            _truth(axes, points[:, i], truth.drift(points)[:, i])
+            _truth(axes, points[:, i], truth.drift(points)[:, of])
         _density_under(axes, model.transitions.x[:, i])
-        axes.set(xlabel=_others(model, i), ylabel=rate_label(model, i), xlim=points[[0, -1], i])
+        axes.set(xlabel=_others(model, i), ylabel=rate_label(model, of), xlim=points[[0, -1], i])
     panels[0].set_title("Drift")
     legend_above(panels[columns_in(figure) - 1] if len(panels) > 1 else panels[0])
 
@@ -151,13 +151,13 @@ def drift(model: Model, figure: Any, truth: Truth | None) -> None:
 def diffusion(model: Model, figure: Any, truth: Truth | None) -> None:
     """The standard deviation of each dX_i with its band, and the data's density under it."""
     for i, axes in enumerate(panels := _panels(figure, model.dimension)):
-        points, _, curve = _along(model, i)
-        _band(axes, points[:, i], Curve(*(part[:, i] for part in curve)))
+        (points, _, curve), of = _along(model, i), model.shown_along(i)
+        _band(axes, points[:, i], Curve(*(part[:, of] for part in curve)))
         if truth is not None:
-            _truth(axes, points[:, i], np.linalg.norm(truth.diffusion(points)[:, i], axis=1))
+            _truth(axes, points[:, i], np.linalg.norm(truth.diffusion(points)[:, of], axis=1))
         no_lower_than_zero(axes)
         _density_under(axes, model.transitions.x[:, i])
-        axes.set(xlabel=_others(model, i), ylabel=noise_label(model, i), xlim=points[[0, -1], i])
+        axes.set(xlabel=_others(model, i), ylabel=noise_label(model, of), xlim=points[[0, -1], i])
     panels[0].set_title(noise(model).capitalize())
     legend_above(panels[columns_in(figure) - 1] if len(panels) > 1 else panels[0])
 

@@ -30,13 +30,14 @@ def diagnosis(model: Model, figure: Any) -> None:
     """Residuals in time, their autocorrelation, their quantiles against the normal ones, and σ² against the step."""
     columns = columns_in(figure)
     time, memory, normal, steps = figure.subplots(4 // columns, columns).ravel()
-    found, several, one_record = picture_of(model), model.dimension > 1, model.trajectory.record.max() == 0
+    found, moved, one_record = picture_of(model), model.moved, model.trajectory.record.max() == 0
+    several = len(moved) > 1
     times = when(model, found.t) if one_record else found.t
-    lags, apart = np.arange(1, LAGS + 1), 0.5 / model.dimension
+    lags, apart = np.arange(1, LAGS + 1), 0.5 / len(moved)
     limit = NINETY * found.errors.max(axis=1)
     memory.fill_between(lags, -limit, limit, color=LINE, lw=0, step="mid")
-    for i, name in enumerate(map(plain, model.names)):
-        colour, shift = COLOURS[i % len(COLOURS)] if several else FIT, (i - (model.dimension - 1) / 2) * apart
+    for i, name in enumerate(plain(model.names[k]) for k in moved):
+        colour, shift = COLOURS[i % len(COLOURS)] if several else FIT, (i - (len(moved) - 1) / 2) * apart
         z = found.z[:, i]
         shown = _dots(z)
         time.plot(times[shown], z[shown], ".", color=colour, ms=2.2, mew=0, alpha=0.6)

@@ -1,0 +1,218 @@
+"""Velocities that nobody read, readings that average over an exposure, and channels that are missing.
+
+    python benchmarks/hidden_kinds.py --seeds 10 --jobs 16 -o benchmarks/results/hidden-kinds.json
+
+- velocity: positions of an underdamped double well and of a particle whose friction depends on its place, 20 000 of
+  them, at friction times step of .02 and .1, read exactly and with the error of a tenth of a step's displacement.
+  Errors of friction, force and σ² along the path; beside them, of the exact fit to positions and their differences.
+- blur: an OU process and a double well, read as means over the whole of a step; the exact fit beside the filter that
+  is told the exposure and the one that learns it. Ratios of σ² and of the stiffness to the truth's.
+- missing: two dimensions of correlated noise, a fifth of the values of one channel missing, against nothing missing and
+  as many complete rows.
+
+Finished cells are kept in the output file and not computed again.
+"""
+
+import argparse
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from resumable import finish, kept
+
+SUBSTEPS = 20
+TRANSITIONS = {"velocity": 20_000, "blur": 20_000, "missing": 5000}
+NOISE = 0.8
+
+
+def force(name, x):
+    return x - x**3 if name == "double well" else -2.0 * x
+
+
+def friction(name, x):
+    return np.ones_like(x) if name == "double well" else 1.0 + 0.5 * np.tanh(x)
+
+
+def swinging(name, count, dt, seed):
+    """Positions and velocities (count, 2) of dv = (force(x) - friction(x) v) dt + NOISE dW."""
+    rng, h = np.random.default_rng([8000, seed]), dt / SUBSTEPS
+    noise = NOISE * np.sqrt(h) * rng.standard_normal((count, SUBSTEPS))
+    path, x, v = np.empty((count, 2)), 1.0, 0.0
+    for k in range(count):
+        for each in noise[k]:
+            pull = float(force(name, np.float64(x)) - friction(name, np.float64(x)) * v)
+            x, v = x + h * v, v + h * pull + each
+        path[k] = x, v
+    return path
+
+
+def velocity(case, seed):
+    import onepath
+
+    name, dt, noise = case
+    path = swinging(name, TRANSITIONS["velocity"] + 1, dt, seed)
+    x = path[:, 0]
+    size = noise * float(np.sqrt(np.mean(np.square(np.diff(x)))))
+    z = x + size * np.random.default_rng([8001, seed]).standard_normal(len(x))
+    at = path[:: max(1, len(path) // 500)]
+    results = {}
+    for method in ("filtered", "differences"):
+        begun = time.perf_counter()
+        if method == "filtered":
+            sde = onepath.SDE(order=2, measurement="learn" if noise else None, progress=False).fit(z, dt=dt)
+        else:
+            both = np.column_stack([z[1:-1], (z[2:] - z[:-2]) / (2 * dt)])
+            sde = onepath.SDE(progress=False).fit(both, dt=dt)
+        scores = swinging_scores(sde, name, at) | {"seconds": time.perf_counter() - begun}
+        if method == "filtered" and noise:
+            scores["noise"] = float(sde.measurement_.deviation[0]) / size
+        results[method] = scores
+    return results
+
+
+def swinging_scores(sde, name, at):
+    """Errors weighted by where the path is: the force is the drift at rest, friction minus its slope in v."""
+    from onepath.compare.metrics import coverage
+
+    x, v = at.T
+    reach = np.std(v)
+    ends = [sde.drift(np.column_stack([x, np.full(len(x), sign * reach)]))[:, 1] for sign in (-1.0, 1.0)]
+    damped = (ends[0] - ends[1]) / (2 * reach)
+    pulled = sde.drift(np.column_stack([x, np.zeros(len(x))]))[:, 1]
+    square = np.square(sde.diffusion(at)[:, 1, 1])
+    drift = force(name, x) - friction(name, x) * v
+    drift_band, diffusion_band = sde.drift_band(at), sde.diffusion_band(at)
+    return {
+        "friction": float(np.mean(damped) / np.mean(friction(name, x)) - 1.0),
+        "friction_error": float(np.linalg.norm(damped - friction(name, x)) / np.linalg.norm(friction(name, x))),
+        "force": float(pulled @ force(name, x) / np.sum(np.square(force(name, x))) - 1.0),
+        "force_error": float(np.linalg.norm(pulled - force(name, x)) / np.linalg.norm(force(name, x))),
+        "diffusion": float(np.mean(square) / NOISE**2 - 1.0),
+        "drift_coverage": float(coverage(*(end[:, 1] for end in drift_band), drift)),
+        "diffusion_coverage": float(coverage(*(end[:, 1, 1] for end in diffusion_band), np.full(len(at), NOISE))),
+    }
+
+
+def blur(case, seed):
+    import onepath
+
+    name, dt = case
+    rng, h, count = np.random.default_rng([8002, seed]), dt / SUBSTEPS, TRANSITIONS["blur"]
+    noise, x, z = np.sqrt(h) * rng.standard_normal((count, SUBSTEPS)), 0.0, np.empty(count)
+    for k in range(count):
+        total = 0.0
+        for each in noise[k]:
+            x += h * (-5.0 * x if name == "ou" else 4.0 * (x - x**3)) + each
+            total += x
+        z[k] = total / SUBSTEPS
+    results = {}
+    for method, settings in {"exact": {}, "told": {"exposure": 1.0}, "learned": {"exposure": "learn"}}.items():
+        begun = time.perf_counter()
+        sde = onepath.SDE(progress=False, **settings).fit(z, dt=dt)
+        at = z[::40]
+        truth = -5.0 * at if name == "ou" else 4.0 * (at - at**3)
+        learned = sde.drift(at)
+        results[method] = {
+            "diffusion": float(np.mean(np.square(sde.diffusion(at))) - 1.0),
+            "stiffness": float(learned @ truth / (truth @ truth) - 1.0),
+            "seconds": time.perf_counter() - begun,
+        }
+        if settings:
+            results[method]["exposure"] = float(sde.model_.observed.exposure)
+    return results
+
+
+def missing(case, seed):
+    import onepath
+    from onepath.compare.processes import PROCESSES
+
+    process = PROCESSES[case[0]]
+    count = TRANSITIONS["missing"]
+    x = process.simulate(count, random_state=8003 + seed)[0]
+    rng = np.random.default_rng([8003, seed])
+    size = 0.5 * np.sqrt(np.mean(np.square(np.diff(x, axis=0)), axis=0))
+    z = x + size * rng.standard_normal(x.shape)
+    gone = rng.uniform(size=len(x)) < 0.2
+    holes = z.copy()
+    holes[gone, 1] = np.nan
+    at = x[::10]
+    results = {}
+    for method, data in {"missing": holes, "as many whole rows": z[: int((~gone).sum())]}.items():
+        begun = time.perf_counter()
+        sde = onepath.SDE(measurement="learn", progress=False).fit(data, dt=process.dt)
+        pairs = (sde.diffusion(at), process.diffusion(at))
+        learned, truth = (sigma @ np.swapaxes(sigma, 1, 2) for sigma in pairs)
+        drift = process.drift(at)
+        results[method] = {
+            "drift": float(np.linalg.norm(sde.drift(at) - drift) / np.linalg.norm(drift)),
+            "diffusion": float(np.linalg.norm(learned - truth) / np.linalg.norm(truth)),
+            "noise": float(np.max(np.abs(sde.measurement_.deviation / size - 1.0))),
+            "seconds": time.perf_counter() - begun,
+        }
+    return results
+
+
+KINDS = {
+    "velocity": (
+        velocity,
+        [(name, dt, noise) for name in ("double well", "place") for dt in (0.02, 0.1) for noise in (0.0, 0.1)],
+    ),
+    "blur": (blur, [("ou", 0.02), ("double well", 0.02)]),
+    "missing": (missing, [("spiral",)]),
+}
+
+
+def run(task):
+    """One case and seed: {key: scores of each method}."""
+    kind, case, seed = task
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = KINDS[kind][0](case, seed)
+        except Exception as error:
+            found = {"error": {"said": f"{type(error).__name__}: {error}"}}
+    return {_key(kind, case, seed): found}
+
+
+def _key(kind, case, seed):
+    return "/".join([kind, " ".join(map(str, case)), str(seed)])
+
+
+def table(results):
+    """Medians over seeds, of coverages means."""
+    lines = []
+    for group in dict.fromkeys(key.rsplit("/", 1)[0] for key in results):
+        cells = [value for key, value in results.items() if key.rsplit("/", 1)[0] == group]
+        for method in dict.fromkeys(method for cell in cells for method in cell if method != "error"):
+            found = [cell[method] for cell in cells if method in cell]
+            parts = [
+                f"{part} {(np.mean if 'coverage' in part else np.median)([each[part] for each in found]):.3f}"
+                for part in found[0]
+            ]
+            lines.append(f"{group:32}{method:20}{len(found):>3}  {', '.join(parts)}")
+        failed = [cell["error"]["said"] for cell in cells if "error" in cell]
+        lines += [f"{group:32}failed {len(failed)} times: {failed[0]}"] if failed else []
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/hidden-kinds.json"))
+    options = parser.parse_args()
+    results = kept(options.output)
+    tasks = [
+        (kind, case, seed)
+        for seed in range(options.seeds)
+        for kind in options.kinds.split(",")
+        for case in KINDS[kind][1]
+        if _key(kind, case, seed) not in results
+    ]
+    finish(run, tasks, options.output, options.jobs, table)
+
+
+if __name__ == "__main__":
+    main()
