@@ -5,12 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onepath.after.forecast import Paths
+    from onepath.graph.physics import Known
     from onepath.model import Model
     from onepath.sde import SDE
 
-__all__ = ["SDE", "Model", "Paths", "__version__", "load"]
+__all__ = ["SDE", "Known", "Model", "Paths", "__version__", "load"]
 
-_HOMES = {"SDE": "onepath.sde", "Model": "onepath.model", "Paths": "onepath.after.forecast"}
+_HOMES = {
+    "SDE": "onepath.sde",
+    "Known": "onepath.graph.physics",
+    "Model": "onepath.model",
+    "Paths": "onepath.after.forecast",
+}
 
 
 def load(path: str | Path) -> "SDE":

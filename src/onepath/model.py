@@ -8,6 +8,8 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 import jax
 import numpy as np
 
+from onepath.data.inputs import CLASS, Variables, coded
+from onepath.data.seasons import same_clockwork
 from onepath.data.statistics import mean_square
 from onepath.data.trajectory import Trajectory, read_trajectory
 from onepath.data.transitions import Transitions, Units, transitions_of
@@ -32,6 +34,9 @@ R = TypeVar("R")
 
 SPREAD_DRAWS = 400
 """Draws of correlated noise for its spread."""
+
+BAND_DRAWS = 1000
+"""Draws of drift and diffusion for their bands, where parameters act on both."""
 
 SMALL_SHARE = 0.03
 """Of an increment's mean square: as much of λ is left out of what is shown as noise."""
@@ -61,6 +66,14 @@ class Curve(NamedTuple):
     upper: Floats
 
 
+class Estimate(NamedTuple):
+    """A number that was learned: posterior mean, and the ends of its band."""
+
+    value: float
+    lower: float
+    upper: float
+
+
 class Curves(NamedTuple):
     """Drift (n, d) and diffusion (n, d, d) at points (n, d)."""
 
@@ -74,6 +87,7 @@ class Model:
     """A learned dX = f(X) dt + σ(X) dW: the data, the posterior, and how it was found.
 
     Immutable. Points are (n, d), drifts (n, d) and diffusions (n, d, d), in the data's units, for every d from 1 on.
+    Where there are inputs, points may have their columns too, (n, d + k); of others, inputs are `held`.
     """
 
     trajectory: Trajectory
@@ -90,6 +104,7 @@ class Model:
     bounds: Floats | None = None  # (d, 2), which the state cannot leave
     observed: Observed | None = None  # how readings come from states, where they are not the states themselves
     disturbance: Disturbance | None = None  # what increments are beside N(m, V)
+    held: Floats | None = None  # (q,), inputs where none are said; `usual_inputs` if None
     answers: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # of `asked_once`
 
     @property
@@ -127,6 +142,48 @@ class Model:
     def shown_along(self, index: int) -> int:
         """The coordinate whose drift and noise are shown along this one: itself, or the velocity of a position."""
         return self.moved[index % len(self.moved)]
+
+    @property
+    def variables(self) -> Variables:
+        """The inputs."""
+        return self.transitions.variables
+
+    @cached_property
+    def usual_inputs(self) -> Floats:
+        """(q,): medians of numbers, the most common of classes, and the time of the last step."""
+        inputs = self.trajectory.inputs
+        if inputs is None:
+            return np.zeros(0)
+        steps = self.trajectory.step
+        middle = []
+        for one, column in zip(inputs.variables, inputs.values.T, strict=False):
+            values = column[steps]
+            middle.append(np.bincount(values.astype(int)).argmax() if one.kind == CLASS else np.median(values))
+        last = inputs.at_steps(steps[-1:], self.trajectory.t)[0, len(middle) :]
+        return np.r_[np.asarray(middle, float), last]
+
+    @property
+    def at_inputs(self) -> Floats:
+        """(q,): what inputs are where none are said."""
+        return self.usual_inputs if self.held is None else self.held
+
+    @property
+    def ranges(self) -> list[tuple[float, float]]:
+        """Least and largest value of each input among the data; of a season, its whole cycle."""
+        inputs = self.trajectory.inputs
+        if inputs is None:
+            return []
+        u = inputs.at_steps(self.trajectory.step, self.trajectory.t)
+        ends = zip(inputs.variables, u.min(axis=0).tolist(), u.max(axis=0).tolist(), strict=True)
+        return [(0.0, one.period) if one.period else (low, high) for one, low, high in ends]
+
+    def at(self, held: Floats) -> "Model":
+        """The same model, asked at other inputs (q,) where none are said."""
+        return replace(self, held=held)
+
+    def joined(self, points: Floats, u: Floats) -> Floats:
+        """Points (n, d + k) from states (n, d) and inputs (n, q)."""
+        return np.concatenate([points, coded(self.variables, u)], axis=1)
 
     @property
     def period(self) -> Floats | None:
@@ -181,6 +238,8 @@ class Model:
         """
         units, transitions = self.units, self.transitions
         own = Units(np.zeros_like(units.location), np.ones_like(units.scale), 1.0)
+        if units.input_location is not None and units.input_scale is not None:
+            own = own._replace(input_location=units.input_location, input_scale=units.input_scale)
         if len(transitions) > MANY:
             x = transitions.x
             outmost = [*x.argmin(axis=0), *x.argmax(axis=0)]
@@ -188,9 +247,10 @@ class Model:
         return replace(
             self,
             trajectory=self._turning if self.period is not None else self.trajectory,
-            transitions=units.standardised(transitions),
+            transitions=replace(units.standardised(transitions), inputs=transitions.inputs),
             units=own,
             bounds=None if self.bounds is None else units.points(self.bounds.T).T,
+            held=self.at_inputs if self.variables else None,
         )
 
     # drift and diffusion
@@ -202,19 +262,42 @@ class Model:
     def diffusion(self, points: Floats) -> Floats:
         """Posterior mean of the diffusion, averaged over what is before the link."""
         mean, deviation = self._moments(points)
+        deviation = deviation * (np.arange(deviation.shape[1]) < self.graph.functions - self.graph.constants)
         nodes, weights = np.polynomial.hermite_e.hermegauss(QUADRATURE)
         values = [self._out(mean + node * deviation, points)[1] for node in nodes]
         return np.tensordot(weights / weights.sum(), np.asarray(values), axes=1)
 
     def drift_band(self, points: Floats, level: float = 0.9) -> tuple[Floats, Floats]:
         """Ends of the central interval that holds the drift with this probability, point by point."""
+        if self.graph.constants:
+            return self._drawn_band(points, level, 0)
         lower, upper = self._quantiles(points, level)
         return self._out(lower, points)[0], self._out(upper, points)[0]
 
     def diffusion_band(self, points: Floats, level: float = 0.9) -> tuple[Floats, Floats]:
         """Ends of the interval of every entry of the diffusion: quantiles pushed through the link."""
+        if self.graph.constants:
+            return self._drawn_band(points, level, 1)
         lower, upper = self._quantiles(points, level)
         return self._out(lower, points)[1], self._out(upper, points)[1]
+
+    def _drawn_band(self, points: Floats, level: float, which: int) -> tuple[Floats, Floats]:
+        """Of drift or diffusion, from draws: parameters act on several functions at once."""
+        check_probability("level", level)
+        lower, upper = np.quantile(
+            self.functions(points, BAND_DRAWS, 0)[which], (0.5 - level / 2, 0.5 + level / 2), axis=0
+        )
+        return lower, upper
+
+    def known(self, level: float = 0.9) -> dict[str, Estimate]:
+        """Parameters of what is known, by name, with their bands."""
+        physics = self.graph.physics
+        if physics is None or not physics.names:
+            return {}
+        point = np.median(self.transitions.x, axis=0)[None]
+        ends = (part[0, -len(physics.names) :] for part in (self._moments(point)[0], *self._quantiles(point, level)))
+        rows = np.asarray(physics.start) + np.asarray(list(ends))
+        return {name: Estimate(*row) for name, row in zip(physics.names, rows.T.tolist(), strict=True)}
 
     def curves(self, points: Floats, level: float = 0.9) -> Curves:
         """Drift and diffusion with their bands."""
@@ -252,16 +335,15 @@ class Model:
         check_whole("draws", draws, 1)
         u, n = self._standardised(points), len(points)
         latent = evaluate.draws(self.posterior, u, draws, np.random.default_rng(random_state))
-        flat = latent.reshape(draws * n, -1)
-        drift, diffusion = self._out(flat, np.tile(points, (draws, 1)))
+        drift, diffusion = self._out(latent.reshape(draws * n, -1), np.tile(points, (draws, 1)))
         return drift.reshape(draws, n, *drift.shape[1:]), diffusion.reshape(draws, n, *diffusion.shape[1:])
 
     # increments
 
     @in_double
     def increments(self, x: Floats, dt: Floats | float) -> tuple[Floats, Floats]:
-        """Means (n, d) and covariances (n, d, d) of increments from x (n, d) over dt, at the mean of the functions."""
-        return increments(self.posterior, self.units, x, dt)
+        """Means (n, d) and covariances (n, d, d) of increments from points x over dt, at the mean of the functions."""
+        return increments(self.posterior, self.units, self._whole(x), dt)
 
     @in_double
     def score(self, transitions: Transitions, since: Floats | None = None) -> float:
@@ -272,7 +354,7 @@ class Model:
         if transitions.x.shape[1] != self.dimension:
             raise ValueError(f"The model has {self.dimension} dimensions, the new data {transitions.x.shape[1]}.")
         new = self.units.standardised(transitions)
-        mean, covariance = evaluate.predictive(self.posterior, new.x, new.dt)
+        mean, covariance = evaluate.predictive(self.posterior, new.points, new.dt)
         if self.disturbance is not None:
             scale = self.units.scale
             steps = steps_of(transitions, since, mean * scale, covariance * scale[:, None] * scale)
@@ -288,14 +370,20 @@ class Model:
     def steps(self) -> Steps:
         """What is left of the model's own increments, for its disturbance."""
         transitions = self.transitions
-        return steps_of(transitions, since_of(self.trajectory), *self.increments(transitions.x, transitions.dt))
+        return steps_of(transitions, since_of(self.trajectory), *self.increments(transitions.points, transitions.dt))
 
     # standardised, before the link
 
+    def _whole(self, points: Floats) -> Floats:
+        """Points (n, d + k), with the inputs that are held where they have none."""
+        if not self.variables or points.shape[1] > self.dimension:
+            return points
+        return self.joined(points, np.broadcast_to(self.at_inputs, (len(points), len(self.variables))))
+
     def _standardised(self, points: Floats) -> Floats:
-        if points.ndim != 2 or points.shape[1] != self.dimension:
+        if points.ndim != 2 or points.shape[1] not in (self.dimension, self.graph.width):
             raise ValueError(f"Points must be an array of shape (n, {self.dimension}); got {points.shape}.")
-        return self.units.points(points)
+        return self.units.places(self._whole(points))
 
     @in_double
     def marginals(self, points: Floats) -> tuple[Floats, Floats]:
@@ -320,7 +408,7 @@ class Model:
     @in_double
     def _out(self, latent: Floats, points: Floats) -> tuple[Floats, Floats]:
         """Drift and diffusion of latents (n, functions) at points, in the data's units."""
-        drift, diffusion = evaluate.values(self.posterior, latent, self.units.points(points))
+        drift, diffusion = evaluate.values(self.posterior, latent, self._standardised(points))
         scale, time = self.units.scale, self.units.time
         return drift * scale / time, diffusion * scale[:, None] / np.sqrt(time)
 
@@ -347,14 +435,15 @@ def model_of(trajectory: Trajectory, fit: Fit, methods: Methods, seconds: float,
     )
 
 
-def read_transitions(model: Model, x: Any, **times: Any) -> tuple[Transitions, Floats]:
+def read_transitions(model: Model, x: Any, inputs: Any = None, **times: Any) -> tuple[Transitions, Floats]:
     """Transitions of another trajectory, in the model's unit of time and by its calendar, if no other is given.
 
     And the time between the beginnings of each and the one before.
     """
     times["unit"] = times.get("unit") or model.trajectory.unit
     times["calendar"] = times.get("calendar") or model.trajectory.clock
-    trajectory = replace(read_trajectory(x, **times), period=model.period)
+    read = read_trajectory(x, inputs=inputs, variables=model.variables, **times)
+    trajectory = replace(same_clockwork(read, model.variables, model.trajectory.clock), period=model.period)
     return transitions_of(trajectory), since_of(trajectory)
 
 

@@ -11,11 +11,14 @@ from onepath.after.consequences import Consequences, consequences
 from onepath.after.disturbed import FoundJumps, FoundVolatility, jumps_of, tails_of, volatility_of
 from onepath.after.forecast import Paths, forecast, simulate
 from onepath.after.states import Noise, States, noise_of, score_readings, states
+from onepath.data.inputs import read_at
+from onepath.data.seasons import with_clockwork
 from onepath.data.trajectory import Trajectory, read_bounds, read_trajectory, with_period
 from onepath.data.transitions import Transitions, Units
 from onepath.estimator import Estimator
 from onepath.graph.graph import Graph
 from onepath.graph.laws import Law
+from onepath.graph.velocity import rates_of
 from onepath.inference.adequacy import Stiffness
 from onepath.inference.disturbance.disturbance import Banded
 from onepath.inference.fit import cautions, fit
@@ -24,7 +27,7 @@ from onepath.inference.observation import Observation
 from onepath.inference.options import read_options
 from onepath.inference.posterior.posterior import Posterior
 from onepath.inference.progress import Progress
-from onepath.model import Methods, Model, model_of, read_readings, read_transitions
+from onepath.model import Estimate, Methods, Model, model_of, read_readings, read_transitions
 from onepath.numerics.arrays import Floats
 from onepath.numerics.caution import caution
 
@@ -40,9 +43,10 @@ class SDE(Estimator):
 
     Parameters
     ----------
-    drift, diffusion : tinygp kernel or None
+    drift, diffusion : tinygp kernel, onepath.Known, or None
         Priors of f and of σ before its link, in the data's own units. None is the default prior, which takes its units
-        from the data.
+        from the data. What is known of them, up to parameters that are learned, is a `Known`. A dictionary of names
+        says which coordinates are the rates of others: drift={"x": "v"} is dx = v dt.
     noise : "auto", "diagonal", "isotropic" or "full"
         Which entries of σ are unknown; "full" is lower triangular with positive diagonal. "auto" is full where the
         increments of different dimensions are correlated, and diagonal elsewhere.
@@ -97,6 +101,13 @@ class SDE(Estimator):
     tails : "learn", degrees of freedom, or None
         Whether increments are Student's, with so many degrees of freedom; σ is then their scale, and their standard
         deviation is σ √(ν / (ν - 2)). None is for normal increments.
+    drift_reads, diffusion_reads : sequence of names, or None
+        Inputs that each of them may depend on; None is all of them, () none.
+    season : float, "auto", the name of a unit of time, or None
+        Period of a season, in the data's unit of time: drift and diffusion depend on its phase. "auto" looks for one in
+        what a fit without leaves over, and fits once more if there is one.
+    trend : bool
+        Whether drift and diffusion may change with time.
     progress : bool
         Whether learning that takes longer than a second says how far it is, on the standard error stream.
     random_state : int, numpy Generator or None
@@ -124,6 +135,8 @@ class SDE(Estimator):
     measurement_ : standard deviation of readings in each dimension, with the ends of its 90 % band; factors of the
         given errors where those were given and noise is learned; None where readings are the state itself
     state_ : the path that was hidden, filtered and smoothed, with what is left uncertain; `.frame()` is a table
+    known_ : dict of the parameters of what is known, each with the ends of its 90 % band
+    inputs_ : names of the inputs, in the order in which they are given and asked at
     n_features_in_ : dimension of the state
     """
 
@@ -153,6 +166,10 @@ class SDE(Estimator):
         jumps: bool = False,
         volatility: str | None = None,
         tails: str | float | None = None,
+        drift_reads: Sequence[str] | None = None,
+        diffusion_reads: Sequence[str] | None = None,
+        season: float | str | None = None,
+        trend: bool = False,
         progress: bool = True,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
@@ -179,6 +196,10 @@ class SDE(Estimator):
         self.jumps = jumps
         self.volatility = volatility
         self.tails = tails
+        self.drift_reads = drift_reads
+        self.diffusion_reads = diffusion_reads
+        self.season = season
+        self.trend = trend
         self.progress = progress
         self.random_state = random_state
 
@@ -203,6 +224,8 @@ class SDE(Estimator):
     jumps_: FoundJumps | None
     volatility_: FoundVolatility | None
     tails_: Banded | None
+    inputs_: tuple[str, ...]
+    known_: dict[str, Estimate]
     n_features_in_: int
     seconds_: float
 
@@ -219,6 +242,7 @@ class SDE(Estimator):
         gap: float = 10.0,
         calendar: str = "auto",
         error: Any = None,
+        inputs: Any = None,
     ) -> Self:
         """Learn drift and diffusion.
 
@@ -239,16 +263,35 @@ class SDE(Estimator):
             weekends are skipped and increments over them are about as large as over one day.
         error : array like x, or one for each row, optional
             Standard errors of single readings; with measurement="learn", up to a factor that is learned.
+        inputs : array (n,) or (n, q), pandas Series or DataFrame, dictionary of columns, or a list of such
+            What drives drift and diffusion besides the state, known at the start of each step: numbers, or a few
+            classes as text or booleans, with a row for each of x. Steps that begin where one is missing are left out.
         """
         begun, watch = time.perf_counter(), Progress(self.progress)
         options = read_options(self.get_params(), watch, errors=error is not None)
-        partly = options.observation.takes_parts
-        trajectory = read_trajectory(x, t=t, dt=dt, unit=unit, gap=gap, calendar=calendar, error=error, partly=partly)
+        told = {"error": error, "partly": options.observation.takes_parts, "inputs": inputs}
+        trajectory = read_trajectory(x, t=t, dt=dt, unit=unit, gap=gap, calendar=calendar, **told)
         bounds = read_bounds(self.bounds, trajectory)
         trajectory = with_period(trajectory, self.periodic, bounds)
+        methods = Methods(self.solver, self.learn, options.observation.name)
+        looking = self.season == "auto"
+        trajectory = with_clockwork(trajectory, None if looking else self.season, self.trend)
+        if options.observation.takes_parts and (looking or trajectory.inputs is not None):
+            raise ValueError(
+                "Inputs, seasons and trends do not go together with noise on readings or hidden states yet: leave out "
+                "one or the other."
+            )
+        rates = rates_of(self.drift_kernel, trajectory.names)
+        options = options._replace(graph=options.graph._replace(drift=rates))
         with watch:
             found = fit(trajectory, options)
-        methods = Methods(self.solver, self.learn, options.observation.name)
+            if looking:
+                from onepath.after.diagnose.seasons import season_in
+
+                period = season_in(model_of(trajectory, found, methods, 0.0, bounds))
+                if period is not None:
+                    trajectory = with_clockwork(trajectory, period, False)
+                    found = fit(trajectory, options)
         self._take(model_of(trajectory, found, methods, time.perf_counter() - begun, bounds))
         for text in cautions(found):
             caution(text)
@@ -256,7 +299,8 @@ class SDE(Estimator):
 
     def _take(self, model: Model) -> None:
         """Set everything that a fit has learned, all at once."""
-        (drift,), (diffusion,) = model.graph.parameters.drift, model.graph.parameters.diffusion
+        kernels = model.graph.parameters
+        drift, diffusion = (next(iter(part), None) for part in (kernels.drift, kernels.diffusion))
         vars(self).update(
             model_=model,
             trajectory_=model.trajectory,
@@ -278,6 +322,8 @@ class SDE(Estimator):
             jumps_=jumps_of(model),
             volatility_=volatility_of(model),
             tails_=tails_of(model),
+            inputs_=tuple(one.name for one in model.variables),
+            known_=model.known(),
             n_features_in_=model.dimension,
             seconds_=model.seconds,
         )
@@ -294,8 +340,8 @@ class SDE(Estimator):
         self._check_fitted()
         return self.model_
 
-    def _points(self, x: Any) -> Floats:
-        """Points (n, d), from (n,) or a number too in one dimension."""
+    def _points(self, x: Any, inputs: Any = None) -> Floats:
+        """Points (n, d), from (n,) or a number too in one dimension; with the columns of inputs that are given."""
         d = self._model.dimension
         points = np.asarray(x, float)
         if points.ndim < 2 and d == 1:
@@ -307,31 +353,46 @@ class SDE(Estimator):
             raise ValueError("No points were given; pass at least one.")
         if not np.all(np.isfinite(points)):
             raise ValueError("Points must be finite; some are NaN or infinite.")
-        return points
+        return points if inputs is None else self._model.joined(points, self._inputs(inputs, len(points)))
+
+    def _inputs(self, inputs: Any, count: int) -> Floats:
+        """Inputs (count, q) to ask at."""
+        if not self._model.variables:
+            raise ValueError("inputs were given, and this model reads none: leave them out.")
+        return read_at(self._model.variables, inputs, self._model.usual_inputs, count)
+
+    def _at(self, inputs: Any) -> Model:
+        """The model, with inputs where they are given held at one value each."""
+        return self._model if inputs is None else self._model.at(self._inputs(inputs, 1)[0])
 
     def _flat(self, values: Floats, axes: int) -> Floats:
         """Without the last axes, of size 1, in one dimension."""
         return values.reshape(values.shape[:-axes]) if self._model.dimension == 1 else values
 
-    def drift(self, x: Any) -> Floats:
-        """Posterior mean of the drift: (n,) in one dimension, (n, d) above."""
-        return self._flat(self._model.drift(self._points(x)), 1)
+    def drift(self, x: Any, inputs: Any = None) -> Floats:
+        """Posterior mean of the drift: (n,) in one dimension, (n, d) above.
 
-    def diffusion(self, x: Any) -> Floats:
+        `inputs` are those to ask at: one value of each, or a row for each point, in the order of `inputs_` or by name
+        in a dictionary. A season's is the time since its cycle began, a trend's the time. Of those that are not given,
+        numbers are at their median, classes at the most common one, season and trend at the end of the data.
+        """
+        return self._flat(self._model.drift(self._points(x, inputs)), 1)
+
+    def diffusion(self, x: Any, inputs: Any = None) -> Floats:
         """Posterior mean of the diffusion: (n,) in one dimension, lower triangular (n, d, d) above."""
-        return self._flat(self._model.diffusion(self._points(x)), 2)
+        return self._flat(self._model.diffusion(self._points(x, inputs)), 2)
 
-    def drift_band(self, x: Any, level: float = 0.9) -> tuple[Floats, Floats]:
+    def drift_band(self, x: Any, level: float = 0.9, inputs: Any = None) -> tuple[Floats, Floats]:
         """Lower and upper end of the central interval that holds the drift with this probability, point by point."""
-        lower, upper = self._model.drift_band(self._points(x), level)
+        lower, upper = self._model.drift_band(self._points(x, inputs), level)
         return self._flat(lower, 1), self._flat(upper, 1)
 
-    def diffusion_band(self, x: Any, level: float = 0.9) -> tuple[Floats, Floats]:
+    def diffusion_band(self, x: Any, level: float = 0.9, inputs: Any = None) -> tuple[Floats, Floats]:
         """Lower and upper end of the central interval that holds each entry of the diffusion with this probability."""
-        lower, upper = self._model.diffusion_band(self._points(x), level)
+        lower, upper = self._model.diffusion_band(self._points(x, inputs), level)
         return self._flat(lower, 2), self._flat(upper, 2)
 
-    def curves(self, points: Any = None, level: float = 0.9) -> "pd.DataFrame":
+    def curves(self, points: Any = None, level: float = 0.9, inputs: Any = None) -> "pd.DataFrame":
         """Drift and diffusion as a pandas table, with the ends of their bands, under the names of the data.
 
         At points as `drift` takes them; or on a grid over the data, of this many points (101 if None) along each
@@ -340,14 +401,14 @@ class SDE(Estimator):
         from onepath.show.tables import POINTS, curves_at, curves_over_data
 
         if points is None or isinstance(points, int):
-            return curves_over_data(self._model, POINTS if points is None else points, level)
-        return curves_at(self._model, self._points(points), level)
+            return curves_over_data(self._at(inputs), POINTS if points is None else points, level)
+        return curves_at(self._model, self._points(points, inputs), level)
 
     def functions(
-        self, x: Any, draws: int = 100, random_state: int | np.random.Generator | None = None
+        self, x: Any, draws: int = 100, random_state: int | np.random.Generator | None = None, inputs: Any = None
     ) -> tuple[Floats, Floats]:
         """Drift and diffusion drawn together from the posterior: a leading axis of draws before the usual shapes."""
-        drift, diffusion = self._model.functions(self._points(x), draws, random_state)
+        drift, diffusion = self._model.functions(self._points(x, inputs), draws, random_state)
         return self._flat(drift, 1), self._flat(diffusion, 2)
 
     def score(
@@ -360,17 +421,19 @@ class SDE(Estimator):
         gap: float = 10.0,
         calendar: str | None = None,
         error: Any = None,
+        inputs: Any = None,
     ) -> float:
         """Mean log predictive density of a transition of another trajectory, in the data's units; higher is better.
 
         Of readings of a hidden state, that of a row given those before it. Days of dates count as in the data that were
-        learned from, unless `calendar` says otherwise.
+        learned from, unless `calendar` says otherwise. A model that reads inputs needs those of the other trajectory
+        too; season and trend go on by its dates or, without, its times.
         """
         model = self._model
+        times = {"t": t, "dt": dt, "unit": unit, "gap": gap, "calendar": calendar}
         if model.observed is None:
-            return model.score(*read_transitions(model, x, t=t, dt=dt, unit=unit, gap=gap, calendar=calendar))
-        given = {"t": t, "dt": dt, "unit": unit, "gap": gap, "calendar": calendar, "error": error}
-        return score_readings(model, read_readings(model, x, **given))
+            return model.score(*read_transitions(model, x, inputs, **times))
+        return score_readings(model, read_readings(model, x, error=error, **times))
 
     @property
     def measurement_(self) -> Noise | None:
@@ -390,6 +453,7 @@ class SDE(Estimator):
         paths: int = 100,
         random_state: int | np.random.Generator | None = None,
         uncertain: bool = True,
+        inputs: Any = None,
     ) -> Paths:
         """Paths (paths, steps + 1, d) of the learned equation from x0, one start (d,) or one for each path (paths, d).
 
@@ -397,7 +461,7 @@ class SDE(Estimator):
         own draw of drift and diffusion from the posterior; without, all have the posterior mean. Where the data have
         dates, the paths have those that follow the last of them; `.frame()` is a pandas table.
         """
-        return simulate(self._model, x0, steps, dt, paths, random_state, uncertain)
+        return simulate(self._model, x0, steps, dt, paths, random_state, uncertain, inputs)
 
     def forecast(
         self,
@@ -407,17 +471,23 @@ class SDE(Estimator):
         random_state: int | np.random.Generator | None = None,
         uncertain: bool = True,
         readings: bool = False,
+        inputs: Any = None,
     ) -> Paths:
         """Paths from the last observation on, as `simulate` makes them; their quantiles are a fan.
 
         Where the state is hidden, they start from what is known of it; with `readings`, they are what would be read.
         `.quantiles_frame()` is that as a pandas table, by date where the data have dates.
         """
-        return forecast(self._model, steps, dt, paths, random_state, uncertain, readings)
+        return forecast(self._model, steps, dt, paths, random_state, uncertain, readings, inputs)
 
-    def consequences(self, level: float = 0.9, draws: int = 400, random_state: Any = 0) -> Consequences:
-        """Potential, stationary density, fixed points and passage times (1-D), or modes (above), with bands."""
-        return consequences(self._model, level, draws, random_state)
+    def consequences(
+        self, level: float = 0.9, draws: int = 400, random_state: Any = 0, inputs: Any = None
+    ) -> Consequences:
+        """Potential, stationary density, fixed points and passage times (1-D), or modes (above), with bands.
+
+        They are those of the equation with inputs held still: at `inputs`, or where `drift` asks.
+        """
+        return consequences(self._at(inputs), level, draws, random_state)
 
     def diagnose(self) -> "Diagnosis":
         """Is this the right model for these data at this step? One verdict, and an answer to each question."""
@@ -431,14 +501,15 @@ class SDE(Estimator):
 
         return summarise(self._model)
 
-    def plot(self, what: str = "overview", *, truth: Any = None, figure: Any = None) -> "Figure":
+    def plot(self, what: str = "overview", *, truth: Any = None, figure: Any = None, inputs: Any = None) -> "Figure":
         """A matplotlib figure: "overview", or one of its parts by name, drawn into `figure` where one is given.
 
-        `truth`, with methods `drift` and `diffusion` of points (n, d), is drawn beside what was learned.
+        `truth`, with methods `drift` and `diffusion` of points (n, d), is drawn beside what was learned; with `inputs`
+        held at these values.
         """
         from onepath.show.plots import plot
 
-        return plot(self._model, what, truth=truth, figure=figure)
+        return plot(self._at(inputs), what, truth=truth, figure=figure)
 
     def draw(self) -> str:
         """The computational graph as an SVG document; of a hidden state, with what is read of it."""

@@ -30,6 +30,7 @@ TURNS = (
     "slopes are those of the difference."
 )
 PLAIN = "Density and times are those of normal increments of this σ: {left} left out."
+HELD = "They are those of the equation with its inputs held still."
 WHOLE = "Density and times are those of the whole noise, σ² + λ/Δt at the median step."
 
 
@@ -229,7 +230,7 @@ def consequences(model: Model, level: float, draws: int, random_state: Seed) -> 
 
 def _in_units(found: Consequences, units: Units) -> Consequences:
     """From a model's own units to those of the data."""
-    (location, *_), (scale, *_), time = units
+    (location, *_), (scale, *_), time, *_ = units
 
     def by(band: Any, factor: float, shift: float = 0.0) -> Any:
         return None if band is None else Band(*(part * factor + shift for part in band))
@@ -257,7 +258,8 @@ def _consequences(model: Model, level: float, draws: int, random_state: Seed) ->
     if model.dimension > 1:
         points = start[evenly(len(start), MODE_POINTS)]
         drifts, _ = model.functions(points, draws, random_state)
-        return Consequences(np.zeros(0), None, None, [], [], modes(points, drifts, level), level)
+        found = modes(points, drifts, level)
+        return Consequences(np.zeros(0), None, None, [], [], found, level, notes=(HELD,) * bool(model.variables))
     x = np.linspace(*shown_range(model), GRID)
     drawn, sigmas = model.functions(x[:, None], draws, random_state)
     drifts, diffusions = drawn[:, :, 0], model.spread_of(sigmas)[:, :, 0]
@@ -286,7 +288,7 @@ def _consequences(model: Model, level: float, draws: int, random_state: Seed) ->
         [],
         level,
         by_density,
-        notes + (WHOLE,) * bool(model.constant_part.any()) + _left_out(model),
+        notes + (WHOLE,) * bool(model.constant_part.any()) + _left_out(model) + (HELD,) * bool(model.variables),
         velocity,
     )
 

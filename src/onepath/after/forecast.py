@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from onepath.after.states import last_state, reading_covariance
+from onepath.data.inputs import coded, listed, outside, read_at, read_known, with_clockwork
 from onepath.inference.disturbance.disturbance import Future
 from onepath.inference.posterior.increments import drawn_law, mean_law
 from onepath.inference.posterior.posterior import Posterior
@@ -92,13 +93,15 @@ def simulate(
     random_state: Seed,
     uncertain: bool,
     onwards: bool = False,
+    inputs: Any = None,
 ) -> Paths:
     """Paths from x0, a point for all of them or one for each; see `SDE.simulate`.
 
     With `onwards`, noise whose level changes with time begins with the level that it had at the end of the data.
     """
     dt, starts = _checked(model, x0, steps, dt, paths)
-    x, exploded = _simulated(model, starts, steps, dt / model.units.time, random_state, uncertain, onwards)
+    driven = driven_ahead(model, inputs, steps, dt)
+    x, exploded = _simulated(model, starts, steps, dt / model.units.time, random_state, uncertain, onwards, driven)
     t = dt * np.arange(steps + 1, dtype=float)
     if exploded.any():
         caution(
@@ -118,12 +121,13 @@ def forecast(
     random_state: Seed,
     uncertain: bool,
     readings: bool = False,
+    inputs: Any = None,
 ) -> Paths:
     """Paths from the last observation, at the times that follow it; see `SDE.forecast`."""
     trajectory, last, rng = model.trajectory, _last(model), np.random.default_rng(random_state)
     check_whole("paths", paths, 1)
     start = last_point(model) if model.observed is None else _last_states(model, paths, rng)
-    future = simulate(model, start, steps, dt, paths, rng, uncertain, onwards=True)
+    future = simulate(model, start, steps, dt, paths, rng, uncertain, onwards=True, inputs=inputs)
     future = replace(future, t=trajectory.t[last] + future.t)
     return _as_readings(model, future, rng) if readings else future
 
@@ -147,6 +151,36 @@ def _as_readings(model: Model, paths: Paths, rng: np.random.Generator) -> Paths:
     return replace(paths, x=x, names=model.trajectory.names)
 
 
+def driven_ahead(model: Model, inputs: Any, steps: int, dt: float) -> Floats | None:
+    """Columns of inputs, standardised, at each step from the last observation on: (steps, k); None if there are none.
+
+    Those that are not said stay what they were last; season and trend go on.
+    """
+    variables, observed = model.variables, model.trajectory
+    if not variables or observed.inputs is None:
+        if inputs is not None:
+            raise ValueError("inputs were given, and this model reads none: leave them out.")
+        return None
+    known, last = outside(variables), _last(model)
+    if inputs is None:
+        values = np.broadcast_to(_latest(observed.inputs.values), (steps, len(known)))
+    elif not known:
+        raise ValueError(f"inputs were given, and {listed(variables)} follow from the time: leave them out.")
+    elif np.ndim(inputs) == 0 or (np.ndim(inputs) == 1 and len(known) == len(inputs) != steps):
+        values = read_at(known, inputs, _latest(observed.inputs.values), steps)
+    else:
+        values = read_known(known, inputs, steps)
+    if np.any(np.isnan(values)):
+        raise ValueError("inputs are missing for some steps ahead: give a value for each.")
+    middle = observed.t[last] + dt * (np.arange(steps) + 0.5)
+    return model.units.driven(coded(variables, with_clockwork(variables, values, middle)))
+
+
+def _latest(values: Floats) -> Floats:
+    """The last value of each input that is not missing."""
+    return np.asarray([column[~np.isnan(column)][-1] for column in values.T])
+
+
 def _last(model: Model) -> int:
     """The last row in which something was observed; for a model of the readings themselves, everything."""
     missing = np.isnan(model.trajectory.x)
@@ -160,11 +194,12 @@ def walk(
     normals: Float[Array, "steps n d"],
     box: Box,
     jumps: Float[Array, "steps n d"] | None = None,
+    inputs: Float[Array, "steps k"] | None = None,
 ) -> Float[Array, "steps n d"]:
     """X ← X + m + L ξ, where m and L Lᵀ are the law's mean and covariance at X: positions after each of `count` steps.
 
     And a jump, where there are some. After a step that took a path out of the box, it is NaN. Rows beyond `count` mean
-    nothing.
+    nothing. Inputs are the same for all paths.
     """
     centre, reach, (low, high) = box
 
@@ -173,7 +208,10 @@ def walk(
 
     def step(k: Array, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         u, gone, positions = state
-        mean, covariance = law(u)
+        driven = u
+        if inputs is not None:
+            driven = jnp.concatenate([u, jnp.broadcast_to(inputs[k], (len(u), inputs.shape[1]))], axis=1)
+        mean, covariance = law(driven)
         moved = u + mean + jnp.einsum("nij,nj->ni", jax.vmap(small_cholesky)(covariance), normals[k])
         moved = moved if jumps is None else moved + jumps[k]
         moved = jnp.where(moved < low, 2.0 * low - moved, moved)
@@ -207,7 +245,14 @@ def _drawn_weights(posterior: Posterior, s: int, normals: Floats) -> Floats:
 
 @in_double
 def _simulated(
-    model: Model, starts: Floats, steps: int, dt: float, random_state: Seed, uncertain: bool, onwards: bool
+    model: Model,
+    starts: Floats,
+    steps: int,
+    dt: float,
+    random_state: Seed,
+    uncertain: bool,
+    onwards: bool,
+    inputs: Floats | None,
 ) -> tuple[Floats, Flags]:
     """Paths in the data's units, computed in standardised ones, member by member and block by block."""
     rng, posterior, units = np.random.default_rng(random_state), model.posterior, model.units
@@ -236,7 +281,7 @@ def _simulated(
                 noise[: len(rows)] = rng.standard_normal((len(rows), functions * p))
                 weights = _drawn_weights(posterior, s, noise)
             random = normals[padded], None if jumps is None else jumps[padded]
-            block, gone = _walk_far(posterior, s, weights, dt, u[padded, 0], random, box)
+            block, gone = _walk_far(posterior, s, weights, dt, u[padded, 0], random, box, inputs)
             u[rows, 1:], exploded[rows] = block[: len(rows)], gone[: len(rows)]
     x = units.location + units.scale * u
     x = x if model.bounds is None else np.clip(x, *model.bounds.T)
@@ -252,12 +297,16 @@ def _walk_far(
     start: Floats,
     random: tuple[Floats, Floats | None],
     box: Box,
+    inputs: Floats | None,
 ) -> tuple[Floats, Flags]:
     """Any number of steps, in blocks of one length, and which paths went too far; from normal numbers and jumps."""
     positions = []
     for columns in _blocks(np.arange(random[0].shape[1]), STEPS):
         noise, *jumps = (_block(part, columns) for part in random if part is not None)
-        path = (np.asarray(len(columns)), start, noise, box, *jumps)
+        path: tuple[Any, ...] = (np.asarray(len(columns)), start, noise, box, *jumps)
+        if inputs is not None:
+            driven = np.resize(inputs[columns], (STEPS, inputs.shape[1]))
+            path = (*path, *(() if jumps else (None,)), driven)
         walked = _walk_mean(posterior, dt, *path) if weights is None else _walk_drawn(posterior, s, weights, dt, *path)
         positions.append(np.asarray(walked)[: len(columns)])
         start = positions[-1][-1]

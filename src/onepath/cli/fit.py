@@ -111,6 +111,14 @@ VolatilityOption = Annotated[
 TailsOption = Annotated[
     str | None, typer.Option("--tails", help="Student increments: learn, or degrees of freedom such as 4.")
 ]
+InputOption = Annotated[
+    list[str] | None, typer.Option("--input", help="Column that drives the state and is known beforehand; repeatable.")
+]
+SeasonOption = Annotated[
+    str | None,
+    typer.Option("--season", help="Period of a season, in units of time: 12, year ..., or auto to look for one."),
+]
+TrendOption = Annotated[bool, typer.Option("--trend", help="Drift and diffusion may change with time.")]
 SeedOption = Annotated[int, typer.Option("--seed", help="Of what is drawn at random.")]
 ModelOption = Annotated[
     Path | None, typer.Option("--model", help="Write the fitted model here, such as model.onepath.")
@@ -151,6 +159,9 @@ def fit(
     jumps: JumpsOption = False,
     volatility: VolatilityOption = False,
     tails: TailsOption = None,
+    driving: InputOption = None,
+    season: SeasonOption = None,
+    trend: TrendOption = False,
     seed: SeedOption = 0,
     model: ModelOption = None,
     report: ReportOption = None,
@@ -170,7 +181,8 @@ def fit(
         check_places((model, report), read=[data], force=force)
         table, checksum = read_table(data, encoding, tuple(na or ())), sha256_of(data)
         missing = (*(na or ()), *table.missing)
-        chosen = Chosen(time, tuple(value or ()), group, dt, unit, time_unit, wide, missing, tuple(error or ()))
+        columns = (tuple(error or ()), tuple(driving or ()))
+        chosen = Chosen(time, tuple(value or ()), group, dt, unit, time_unit, wide, missing, *columns)
         seen = choose_columns(table.frame, chosen)
         notes = [*table.notes, *seen.notes]
         del table  # which is as large as the data
@@ -189,6 +201,8 @@ def fit(
             "jumps": jumps,
             "volatility": "learn" if volatility else None,
             "tails": _tails(tails),
+            "season": _season(season),
+            "trend": trend,
             "random_state": seed,
             "learn": None if learn.lower() == "none" else learn,
             "progress": not json,
@@ -254,6 +268,14 @@ def _tails(given: str | None) -> str | float | None:
         return given
 
 
+def _season(given: str | None) -> float | str | None:
+    """A number, or what it says."""
+    try:
+        return None if given is None or given.lower() == "none" else float(given)
+    except ValueError:
+        return str(given).lower()
+
+
 def tell(sde: "SDE") -> None:
     """The summary, once it is known whether the model fits."""
     from onepath.show.sentences import caution
@@ -283,10 +305,13 @@ def learned(
         warnings.simplefilter("always")
         if any(kernels.values()):
             from onepath.cli.kernels import kernel_by_name
+            from onepath.data.seasons import with_clockwork
             from onepath.data.trajectory import read_trajectory
             from onepath.data.transitions import transitions_of
 
-            transitions = transitions_of(read_trajectory(**arguments))
+            season = None if settings.get("season") == "auto" else settings.get("season")
+            driven = with_clockwork(read_trajectory(**arguments), season, settings.get("trend", False))
+            transitions = transitions_of(driven)
             settings = settings | {role: kernel_by_name(text, role, transitions) for role, text in kernels.items()}
         sde = SDE(**settings).fit(**arguments)
     said = [str(warning.message) for warning in caught if warning.category is UserWarning]
@@ -353,6 +378,7 @@ def facts_of(model: "Model") -> dict[str, Any]:
     from onepath.after.diagnose import diagnose
     from onepath.after.disturbed import disturbance_facts
     from onepath.show.numbers import curves
+    from onepath.show.reach import dependence, held
     from onepath.show.sentences import polynomials, readings_facts, weekends, whole_noise
 
     found = diagnose(model)
@@ -379,6 +405,10 @@ def facts_of(model: "Model") -> dict[str, Any]:
         "constant_noise": model.constant_noise,
         "readings": readings_facts(model),
         **disturbance_facts(model),
+        "inputs": [{"name": one.name, "kind": one.kind} for one in model.variables],
+        "depends": dependence(model),
+        "shown_at": held(model),
+        "known": {name: one._asdict() for name, one in model.known().items()},
         "equations": polynomials(model),
         "parameters": model.values,
         "points": points,

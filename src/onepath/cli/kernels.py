@@ -49,7 +49,7 @@ def _evaluate(node: ast.expr, role: str, transitions: Any, text: str) -> Any:
             _class(name)
             given = [_number(arg, text) for arg in args]
             named = {str(item.arg): _number(item.value, text) for item in keywords}
-            return _made(name, transitions.x.shape[1], *given, **named)
+            return _made(name, transitions.points.shape[1], *given, **named)
     raise ValueError(f"--{role} {text!r} cannot be read: {_example()}")
 
 
@@ -85,7 +85,7 @@ def _made(name: str, dimension: int, *given: float, **named: float) -> Any:
 
 def _sized(name: str, role: str, transitions: Any) -> Any:
     """A kernel without brackets, as large and as long as the data suggest."""
-    d = transitions.x.shape[1]
+    d = transitions.points.shape[1]
     spread = float(np.sqrt(np.mean(np.var(transitions.x, axis=0))))
     noise = float(np.sqrt(np.mean(np.square(transitions.y) / transitions.dt[:, None])))
     size = noise**2 / (2 * spread) if role == "drift" else noise / 3

@@ -20,6 +20,10 @@ StepsOption = Annotated[int, typer.Option("--steps", min=1, help="Steps ahead.")
 PathsOption = Annotated[int, typer.Option("--paths", min=1, help="Number of paths.")]
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="CSV file to write; without it, the screen.")]
 
+InputsOption = Annotated[
+    Path | None, typer.Option("--inputs", help="Table of the inputs ahead, a row for each step, under their names.")
+]
+
 PER_CELL = 120.0
 """Bytes of memory for each number of a table on its way to a CSV file."""
 
@@ -71,6 +75,7 @@ def simulate(
     paths: PathsOption = 1,
     dt: Annotated[float | None, typer.Option("--dt", help="Step; the data's median step if not given.")] = None,
     start: Annotated[list[float] | None, typer.Option("--start", help="Start, once for each dimension.")] = None,
+    inputs: InputsOption = None,
     seed: SeedOption = 0,
     out: OutOption = None,
     force: ForceOption = False,
@@ -95,7 +100,8 @@ def simulate(
         values = float(paths) * (steps + 1) * (d + 3)  # beside path, date and time
         check_memory(f"a table of {values:.3g} numbers", PER_CELL * values, "ask for fewer --steps or --paths")
         step = float(np.median(sde.model_.transitions.dt)) if dt is None else dt
-        drawn = sde.simulate(begin, steps=steps, dt=step, paths=paths, random_state=seed)
+        ahead = _ahead(sde, inputs, steps)
+        drawn = sde.simulate(begin, steps=steps, dt=step, paths=paths, random_state=seed, inputs=ahead)
         if json:
             as_json({"t": drawn.t, **_dates(drawn), "names": drawn.names, "x": drawn.x})
             return
@@ -107,6 +113,7 @@ def forecast(
     steps: StepsOption = 100,
     paths: PathsOption = 1000,
     level: Annotated[list[float] | None, typer.Option("--level", help="Quantiles to give, each in (0, 1).")] = None,
+    inputs: InputsOption = None,
     seed: SeedOption = 0,
     out: OutOption = None,
     force: ForceOption = False,
@@ -125,12 +132,30 @@ def forecast(
         sde, _ = opened(model)
         from onepath.after.forecast import QUANTILES
 
-        fan, levels = sde.forecast(steps, paths=paths, random_state=seed), level or list(QUANTILES)
+        ahead, levels = _ahead(sde, inputs, steps), level or list(QUANTILES)
+        fan = sde.forecast(steps, paths=paths, random_state=seed, inputs=ahead)
         if json:
             facts = {"t": fan.t, **_dates(fan), "levels": levels, "names": fan.names}
             as_json(facts | {"quantiles": fan.quantiles(levels)})
             return
         _write(_with_times(fan.quantiles_frame(levels), fan.t), out, force)
+
+
+def _ahead(sde: "SDE", inputs: Path | None, steps: int) -> "pd.DataFrame | None":
+    """The first rows of a table of inputs, as many as there are steps; what is held still where there is none."""
+    from onepath.data.inputs import listed, outside
+
+    wanted = outside(sde.model_.variables)
+    if inputs is None:
+        if wanted:
+            note(f"note: {listed(wanted)} held at what was last: pass --inputs for a table of what is known ahead")
+        return None
+    from onepath.io.tables import read_table
+
+    table = read_table(inputs).frame
+    if len(table) < steps:
+        raise ValueError(f"{inputs} has {len(table)} rows, and --steps {steps} needs one for each step")
+    return table.iloc[:steps]
 
 
 def _dates(drawn: "Paths") -> dict[str, Any]:

@@ -4,11 +4,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onepath.data.inputs import CLASS
 from onepath.data.transitions import CHUNK, Transitions, Units, chunks_of
-from onepath.numerics.arrays import Floats, Integers
+from onepath.numerics.arrays import Flags, Floats, Integers
 
 BOXES_PER_CELL = 16
 """How much finer than its cells a grid is."""
+
+APART = 1e3
+"""How much farther than others two values are from each other that are all an input has: no cell holds both."""
 
 
 class Cells(NamedTuple):
@@ -18,7 +22,7 @@ class Cells(NamedTuple):
     """
 
     weight: Any  # (c,)
-    x: Any  # (c, d)
+    x: Any  # (c, d), and after it the columns of inputs, where there are some
     y: Any  # (c, d)
     scatter: Any  # (c, d, d)
     dt: Any  # (c,)
@@ -39,7 +43,7 @@ def cells_of(transitions: Transitions, units: Units, most: int) -> Cells:
     if n > 2 * boxes:
         return coarser(_boxed(transitions, units, boxes), most)
     seen = units.standardised(transitions)
-    return coarser(Cells(np.array(seen.weight), seen.x, seen.y, np.zeros((n, d, d)), seen.dt), most)
+    return coarser(Cells(np.array(seen.weight), seen.points, seen.y, np.zeros((n, d, d)), seen.dt), most)
 
 
 def coarser(cells: Cells, most: int) -> Cells:
@@ -79,7 +83,7 @@ def _in_order(labels: Integers) -> Integers:
 def _merge(cells: Cells, labels: Integers) -> Cells:
     """Weights add, means average, and the scatter of the members' means joins their own."""
     weight, x, y, scatter, dt = cells
-    size, axes = int(labels.max()) + 1, range(x.shape[1])
+    size, axes = int(labels.max()) + 1, range(y.shape[1])
     total = np.bincount(labels, weight, size)
 
     def mean(column: Floats) -> Floats:
@@ -94,7 +98,13 @@ def _merge(cells: Cells, labels: Integers) -> Cells:
 
 def _coordinates(cells: Cells) -> Floats:
     """Where a cell is: its start in standard deviations, and the logarithm of its duration where that varies."""
-    columns = [(column - column.mean()) / column.std() for column in cells.x.T]
+    d = cells.y.shape[1]
+    columns = [(column - column.mean()) / column.std() for column in cells.x.T[:d]]
+    for column in cells.x.T[d:]:
+        low, high = column.min(), column.max()
+        if high > low:
+            two = np.all(np.minimum(column - low, high - column) <= 1e-9 * (high - low))
+            columns.append((column - column.mean()) / column.std() * (APART if two else 1.0))
     if np.ptp(cells.dt) > 1e-6 * cells.dt[0]:
         columns.append(np.log(cells.dt))
     return np.stack(columns, axis=1)
@@ -109,18 +119,19 @@ def _boxed(transitions: Transitions, units: Units, boxes: int) -> Cells:
     n, d = x.shape
     shortest, longest = dt.min() / units.time, dt.max() / units.time
     varies = bool(longest - shortest > 1e-6 * shortest)
-    side = int(boxes ** (1 / (d + varies)))
-    size = side ** (d + varies)
-    ends = np.asarray([[column.min(), column.max()] for column in x.T])
-    low, high = np.arcsinh((ends - units.location[:, None]) / units.scale[:, None]).T.astype(np.float32)
-    sums, first = np.zeros((2 + 2 * d + d * d, size)), np.full(size, n)
+    ends = units.places(np.asarray([[column.min(), column.max()] for column in transitions.points.T]).T)
+    low, high = np.arcsinh(ends).astype(np.float32)
+    moving, sides = _sides(transitions, high > low, varies, boxes)
+    low, high = low[moving], high[moving]
+    size, k = int(np.prod(sides)), transitions.points.shape[1]
+    sums, first = np.zeros((2 + k + d + d * d, size)), np.full(size, n)
     for begin, chunk in zip(range(0, n, CHUNK), chunks_of(transitions), strict=True):
         seen = units.standardised(chunk)
-        x_part, y_part, dt_part = seen.x, seen.y, seen.dt
-        place = (np.arcsinh(x_part.astype(np.float32)) - low) / (high - low)
+        x_part, y_part, dt_part = seen.points, seen.y, seen.dt
+        place = (np.arcsinh(x_part[:, moving].astype(np.float32)) - low) / (high - low)
         if varies:
             place = np.column_stack([place, np.log(dt_part / shortest) / np.log(longest / shortest)])
-        label = np.ravel_multi_index((side * place).astype(int).T, (side,) * (d + varies), mode="clip")
+        label = np.ravel_multi_index((np.asarray(sides, place.dtype) * place).astype(int).T, sides, mode="clip")
         products = (y_part[:, :, None] * y_part[:, None, :]).reshape(-1, d * d)
         columns = [dt_part, *x_part.T, *y_part.T, *products.T]
         if transitions.alike:
@@ -131,9 +142,19 @@ def _boxed(transitions: Transitions, units: Units, boxes: int) -> Cells:
         first[label[new]] = begin + new
     order = np.argsort(np.where(sums[0] > 0, first, n))[: np.count_nonzero(sums[0])]
     total, means = sums[0, order], sums[1:, order] / sums[0, order]
-    mean_x, mean_y = means[1 : 1 + d].T, means[1 + d : 1 + 2 * d].T
-    squares = means[1 + 2 * d :].T.reshape(-1, d, d) - mean_y[:, :, None] * mean_y[:, None, :]
+    mean_x, mean_y = means[1 : 1 + k].T, means[1 + k : 1 + k + d].T
+    squares = means[1 + k + d :].T.reshape(-1, d, d) - mean_y[:, :, None] * mean_y[:, None, :]
     return Cells(total, mean_x, mean_y, total[:, None, None] * squares, means[0])
+
+
+def _sides(transitions: Transitions, moves: Flags, varies: bool, boxes: int) -> tuple[Flags, tuple[int, ...]]:
+    """Along which columns there are boxes, and how many: two along those of classes, as many along all others."""
+    d = transitions.x.shape[1]
+    classes = np.concatenate([np.zeros(d, bool), *([one.kind == CLASS] * one.columns for one in transitions.variables)])
+    moves = moves | (np.arange(len(moves)) < d)
+    for_classes = 2 ** int(np.sum(classes & moves))
+    side = max(2, int((boxes / for_classes) ** (1 / (int(np.sum(moves & ~classes)) + varies))))
+    return moves, (*(2 if one else side for one in classes[moves]), *(side,) * varies)
 
 
 def _split(points: Floats, weight: Floats, most: int) -> Integers:

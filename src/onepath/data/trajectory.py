@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onepath.data.clocks import UNDATED, Clock, in_unit, median_length, read_clock, split_times
+from onepath.data.inputs import Inputs, Variables, check_vary, listed, outside, read_inputs, read_known
 from onepath.data.marks import check_marks
 from onepath.data.reading import REAL, is_from_pandas, printable, read_array, read_numbers, read_scalar
 from onepath.data.soundness import LEAST_TRANSITIONS, check_sound
@@ -31,6 +32,7 @@ class Trajectory:
     clock: Clock = UNDATED  # how dates became times
     period: np.ndarray | None = None  # (d,), of angles; 0 for what is none
     error: np.ndarray | None = None  # (n, d), standard errors of single readings, where they were given
+    inputs: Inputs | None = None  # what drives it besides
 
     @property
     def dimension(self) -> int:
@@ -69,13 +71,16 @@ def read_trajectory(
     calendar: str | Clock = "auto",
     error: Any = None,
     partly: bool = False,
+    inputs: Any = None,
+    variables: Variables | None = None,
 ) -> Trajectory:
     """Check what the user hands in, once, and return it in the one form the package works with.
 
     Times come from `t`, from the constant step `dt`, or from the dates in a pandas index. Steps longer than `gap` times
     the median step are left out as recording gaps, and no transition bridges a missing row. `calendar` says which days
     count: all, business days, whichever the data say, or those that count for another trajectory's clock. `error` is
-    the standard error of each value. With `partly`, a row with some of its values is not missing.
+    the standard error of each value. With `partly`, a row with some of its values is not missing. Where an input is
+    missing at its start, a step is left out. `variables` are the inputs of a model that data are read for.
     """
     pieces, several = _split(x)
     _check_options(t, dt, unit, gap, calendar)
@@ -93,8 +98,12 @@ def read_trajectory(
     # column by column: over a short last axis NumPy is many times slower
     whole = ~np.logical_or.reduce([np.isnan(column) for column in values.T])
     observed = ~np.logical_and.reduce([np.isnan(column) for column in values.T]) if partly else whole
+    driven = _inputs(inputs, tables, several, variables)
+    known = observed if driven is None else observed & ~np.isnan(driven.values).any(axis=1)
 
-    step, gaps, left_out, said = _steps(time, record, observed, gap)
+    step, gaps, left_out, said = _steps(time, record, observed, known, gap)
+    if driven is not None and variables is None:
+        check_vary(driven, step)
     check_sound(values, time, step[whole[step] & whole[step + 1]] if partly else step, names, left_out)
     check_marks(values, names)
     if gaps:
@@ -103,7 +112,8 @@ def read_trajectory(
     for array in (values, time, record, step, errors):
         if array is not None:
             array.flags.writeable = False
-    return Trajectory(values, time, record, step, gaps, int(np.sum(~observed)), names, unit, clock, error=errors)
+    own = (values, time, record, step, gaps, int(np.sum(~known)), names, unit, clock)
+    return Trajectory(*own, error=errors, inputs=driven)
 
 
 def _read_errors(error: Any, tables: list[Table], several: bool) -> np.ndarray:
@@ -127,11 +137,39 @@ def _read_errors(error: Any, tables: list[Table], several: bool) -> np.ndarray:
     return np.concatenate(found)
 
 
-def _steps(time: np.ndarray, record: np.ndarray, observed: np.ndarray, gap: float) -> tuple[np.ndarray, int, str, str]:
-    """Rows that begin a transition, how many steps are recording gaps, and in words what was left out and why."""
+def _inputs(inputs: Any, tables: list[Table], several: bool, variables: Variables | None) -> Inputs | None:
+    """Inputs of these trajectories, one for each; those of a model where it says them."""
+    wanted = () if variables is None else outside(variables)
+    if inputs is None and not wanted:
+        return None
+    if inputs is None:
+        raise ValueError(f"This model reads {listed(wanted)}: pass inputs=, with a row for each of the data")
+    if variables is not None and not wanted:
+        raise ValueError("inputs were given, and this model reads none: leave them out")
+    if several and not (isinstance(inputs, list | tuple) and len(inputs) == len(tables)):
+        got = f"{len(inputs)}" if isinstance(inputs, list | tuple) else f"one {type(inputs).__name__}"
+        raise ValueError(f"x lists {len(tables)} trajectories but inputs are {got}: pass a list, one for each")
+    pieces, lengths = list(inputs) if several else [inputs], [len(table.values) for table in tables]
+    for table, piece in zip(tables, pieces, strict=True):
+        index = getattr(piece, "index", None) if is_from_pandas(piece) else None
+        comparable = table.index is not None and index is not None and len(index) == len(table.index)
+        if comparable and not table.index.equals(index):
+            raise ValueError(f"inputs have another index than {table.what}: pass inputs.loc[x.index]")
+    if variables is None:
+        return read_inputs(pieces, lengths, several)
+    return Inputs(wanted, np.concatenate([read_known(wanted, *pair) for pair in zip(pieces, lengths, strict=True)]))
+
+
+def _steps(
+    time: np.ndarray, record: np.ndarray, observed: np.ndarray, known: np.ndarray, gap: float
+) -> tuple[np.ndarray, int, str, str]:
+    """Rows that begin a transition, how many steps are recording gaps, and in words what was left out and why.
+
+    Rows where it begins must be `known`, inputs too; where it ends, `observed`.
+    """
     length = time[1:] - time[:-1]
     within = record[1:] == record[:-1]
-    whole = within & observed[1:] & observed[:-1]
+    whole = within & observed[1:] & known[:-1]
     median = median_length(length if within.all() else length[within])
     too_long = whole & (length > gap * median)
     gaps = int(too_long.sum())

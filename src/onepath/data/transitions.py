@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from onepath.data.clocks import median_length
+from onepath.data.inputs import CLASS, SEASON, Variables, coded
 from onepath.data.trajectory import Trajectory
 from onepath.numerics.arrays import Flags, Floats, Integers
 
@@ -19,7 +20,8 @@ CHUNK = 1 << 15
 class Transitions:
     """Start, increment and duration of every transition, and how often it counts in the likelihood.
 
-    Weights not given are 1 each. A weight of 2 is a transition observed twice, one of 0 says nothing.
+    Weights not given are 1 each. A weight of 2 is a transition observed twice, one of 0 says nothing. `inputs` are the
+    columns of what drives the state besides, and `variables` say what they are.
     """
 
     x: Float[np.ndarray, "n d"]
@@ -28,9 +30,20 @@ class Transitions:
     weights: Float[np.ndarray, " n"] | None = None
     period: Float[np.ndarray, " d"] | None = None  # of angles; 0 for what is none
     row: Integers | None = None  # (n,), where it grows by one, transitions follow each other; None if ends tell
+    inputs: Float[np.ndarray, "n k"] | None = None
+    variables: Variables = ()
 
     def __len__(self) -> int:
         return len(self.dt)
+
+    @property
+    def points(self) -> Floats:
+        """What drift and diffusion are functions of: starts and, after them, inputs (n, d + k)."""
+        return self.x if self.inputs is None else np.concatenate([self.x, self.inputs], axis=1)
+
+    def moved(self, x: Floats, chosen: Integers) -> Floats:
+        """Points from other states (n, d), with the inputs of these transitions."""
+        return x if self.inputs is None else np.concatenate([x, self.inputs[chosen]], axis=1)
 
     @property
     def alike(self) -> bool:
@@ -51,24 +64,46 @@ class Transitions:
         """Some of the transitions."""
         weights = None if self.weights is None else self.weights[chosen]
         row = None if self.row is None else self.row[chosen]
-        return Transitions(self.x[chosen], self.y[chosen], self.dt[chosen], weights, self.period, row)
+        inputs = None if self.inputs is None else self.inputs[chosen]
+        x, y, dt = self.x[chosen], self.y[chosen], self.dt[chosen]
+        return Transitions(x, y, dt, weights, self.period, row, inputs, self.variables)
 
 
 class Units(NamedTuple):
-    """Standardised state (x - location) / scale and time t / time: what makes a fit the same fit in other units."""
+    """Standardised state (x - location) / scale and time t / time: what makes a fit the same fit in other units.
+
+    The same of the columns of inputs, where there are some.
+    """
 
     location: Float[np.ndarray, " d"]
     scale: Float[np.ndarray, " d"]
     time: float
+    input_location: Float[np.ndarray, " k"] | None = None
+    input_scale: Float[np.ndarray, " k"] | None = None
 
     def standardised(self, transitions: Transitions) -> Transitions:
         period = None if transitions.period is None else transitions.period / self.scale
         x, y, dt = self.points(transitions.x), transitions.y / self.scale, transitions.dt / self.time
-        return replace(transitions, x=x, y=y, dt=dt, period=period)
+        if transitions.inputs is None:
+            return replace(transitions, x=x, y=y, dt=dt, period=period)
+        return replace(transitions, x=x, y=y, dt=dt, period=period, inputs=self.driven(transitions.inputs))
 
     def points(self, x: Floats) -> Floats:
-        """Points in standardised units."""
+        """States in standardised units."""
         return np.asarray((x - self.location) / self.scale)
+
+    def driven(self, columns: Floats) -> Floats:
+        """Columns of inputs in standardised units."""
+        if self.input_location is None or self.input_scale is None:
+            raise ValueError("These units are those of a state without inputs.")
+        return np.asarray((columns - self.input_location) / self.input_scale)
+
+    def places(self, points: Floats) -> Floats:
+        """States, with the columns of inputs after them where there are some, in standardised units."""
+        if self.input_location is None:
+            return self.points(points)
+        d = len(self.location)
+        return np.concatenate([self.points(points[:, :d]), self.driven(points[:, d:])], axis=1)
 
 
 def transitions_of(trajectory: Trajectory) -> Transitions:
@@ -79,7 +114,11 @@ def transitions_of(trajectory: Trajectory) -> Transitions:
         low, turn = first_angles(trajectory), np.where(period > 0, period, 1.0)
         x = np.where(period > 0, low + np.mod(x - low, turn), x)
     found = Transitions(x[:-1], y, dt, None, period)
-    return found if len(trajectory.step) == len(dt) else found.rows(trajectory.step)
+    found = found if len(trajectory.step) == len(dt) else found.rows(trajectory.step)
+    if trajectory.inputs is None:
+        return found
+    variables = trajectory.inputs.variables
+    return replace(found, inputs=coded(variables, trajectory.inputs.at_steps(trajectory.step, t)), variables=variables)
 
 
 def nearest(difference: Floats, period: Floats | None) -> Floats:
@@ -108,7 +147,15 @@ def units_of(transitions: Transitions, *, common: bool) -> Units:
     if common:
         scale = np.full_like(scale, np.sqrt(np.mean(np.square(scale))))
     counted = transitions.dt if transitions.alike else transitions.dt[transitions.weight > 0]
-    return Units(location, scale, median_length(counted))
+    units = Units(location, scale, median_length(counted))
+    if transitions.inputs is None:
+        return units
+    middle = mean_of(transitions, transitions.inputs)
+    spread = np.sqrt(mean_of(transitions, np.square(transitions.inputs - middle)))
+    # a season's circle and a class's corners are where they are, however often each was visited
+    placed = np.concatenate([[one.kind in (SEASON, CLASS)] * one.columns for one in transitions.variables])
+    spread = np.where(placed | (spread == 0.0), 1.0, spread)
+    return units._replace(input_location=np.where(placed, 0.0, middle), input_scale=spread)
 
 
 def summed(transitions: Transitions, values: Floats) -> Floats:

@@ -40,7 +40,8 @@ class Unknown(eqx.Module):
     """Independent Gaussian processes, one an output: g_o(u) = amplitude_o φ_o(x)·w_o, where x = location + scale u.
 
     The kernel's parameters carry a leading axis of outputs. `location` and `scale` say in which units it is written.
-    `reads` says which coordinates of u are its inputs, r of d; None is all of them.
+    `reads` says which coordinates of u are its inputs, r of d; None is all of them. Derivatives are those along the
+    first ones, the `state`; None is all of them.
     """
 
     kernel: Kernel
@@ -49,12 +50,13 @@ class Unknown(eqx.Module):
     scale: Float[Array | np.ndarray, " r"]
     bases: tuple[Basis, ...] = ()
     reads: Reads = eqx.field(static=True, default=None)
+    state: int | None = eqx.field(static=True, default=None)
 
     @property
     def outputs(self) -> int:
         return self.amplitude.shape[0]
 
-    def inputs(self, u: Float[Array, "*n d"]) -> Float[Array, "*n r"]:
+    def inputs(self, u: Float[Array, "*n dq"]) -> Float[Array, "*n r"]:
         """What it reads of u, in the units that its kernel is written in."""
         return self.location + self.scale * read_of(u, self.reads)
 
@@ -62,12 +64,13 @@ class Unknown(eqx.Module):
         """What `evaluate` gives for each output's kernel."""
         return jnp.stack([evaluate(output(self.kernel, o)) for o in range(self.outputs)])
 
-    def features(self, u: Float[Array, "n d"], order: int = 0) -> Float[Array, "n outputs k p"]:
+    def features(self, u: Float[Array, "n dq"], order: int = 0) -> Float[Array, "n outputs k p"]:
         """φ(u), the amplitude included, and its derivatives in u up to this order (0 or 2), packed as in a jet."""
 
         def one_output(kernel: Kernel) -> Float[Array, "n k p"]:
             pairs = zip(terms(kernel), self.bases, strict=True)
-            parts = [_term_features(*pair, (self.location, self.scale, u), order, self.reads) for pair in pairs]
+            places = (self.location, self.scale, u)
+            parts = [_term_features(*pair, places, order, (self.reads, self.state)) for pair in pairs]
             return jnp.concatenate(parts, axis=2)
 
         return jnp.moveaxis(self.amplitude[:, None, None, None] * self._each_output(one_output), 0, 1)
@@ -78,22 +81,23 @@ class Unknown(eqx.Module):
         moved = [replace(basis, points=constant(np.asarray(basis.points) + move)) for basis in self.bases]
         return replace(self, bases=tuple(moved))
 
-    def similarities(self, u: Float[Array, "n d"], order: int = 0) -> list[tuple[Array, Array]]:
+    def similarities(self, u: Float[Array, "n dq"], order: int = 0) -> list[tuple[Array, Array]]:
         """What φ is made of, for each term: k(Z, Z) (outputs, p, p), and k(x, Z) (outputs, n, k, p)."""
         found = []
         for t, basis in enumerate(self.bases):
             places = (basis.points, self.location, self.scale, u)
             kernels = [terms(output(self.kernel, o))[t] for o in range(self.outputs)]
-            grams, crosses = zip(*(_similarities(each, places, order, self.reads) for each in kernels), strict=True)
+            which = (self.reads, self.state)
+            grams, crosses = zip(*(_similarities(each, places, order, which) for each in kernels), strict=True)
             found.append((jnp.stack(grams), jnp.stack(crosses)))
         return found
 
-    def prior_variance(self, u: Float[Array, "n d"]) -> Float[Array, "n outputs"]:
+    def prior_variance(self, u: Float[Array, "n dq"]) -> Float[Array, "n outputs"]:
         """k(x, x), the amplitude included."""
         x = self.inputs(u)
         return (jnp.square(self.amplitude)[:, None] * self._each_output(lambda kernel: kernel(x))).T
 
-    def prior_covariance(self, u: Float[Array, "n d"]) -> Float[Array, "outputs n n"]:
+    def prior_covariance(self, u: Float[Array, "n dq"]) -> Float[Array, "outputs n n"]:
         """k(x, x'), the amplitude included."""
         x = self.inputs(u)
         return jnp.square(self.amplitude)[:, None, None] * self._each_output(lambda kernel: kernel(x, x))
@@ -107,17 +111,18 @@ class Known(eqx.Module):
     location: Float[Array | np.ndarray, " r"]
     scale: Float[Array | np.ndarray, " r"]
     reads: Reads = eqx.field(static=True, default=None)
+    state: int | None = eqx.field(static=True, default=None)
 
     @property
     def outputs(self) -> int:
         return self.factor.shape[0]
 
-    def value(self, u: Float[Array, " d"]) -> Float[Array, " outputs"]:
+    def value(self, u: Float[Array, " dq"]) -> Float[Array, " outputs"]:
         return jnp.multiply(self.factor, self.function(self.location + self.scale * read_of(u, self.reads)))
 
-    def jet(self, u: Float[Array, " d"], order: int) -> Jet:
+    def jet(self, u: Float[Array, " dq"], order: int) -> Jet:
         """Its value at u, and with order 2 its derivatives too."""
-        return jet_of(self.value, u) if order else Jet(self.value(u))
+        return jet_of(self.value, u, self.state) if order else Jet(self.value(u))
 
 
 Function = Known | Unknown
@@ -128,14 +133,17 @@ def read_of(u: Any, reads: Reads) -> Any:
     return u if reads is None else u[..., np.array(reads)]
 
 
+Which = tuple[Reads, int | None]
+"""What is read of u, and along how many of its coordinates derivatives are taken."""
+
 Places = tuple[Any, ...]
 """Points Z, location and scale of a function's inputs, and where it is evaluated."""
 
 
-def _term_features(term: Kernel, basis: Basis, where: Places, order: int, reads: Reads) -> Float[Array, "n k p"]:
+def _term_features(term: Kernel, basis: Basis, where: Places, order: int, which: Which) -> Float[Array, "n k p"]:
     """k(x, Z) L⁻ᵀ with L Lᵀ = k(Z, Z), and the same of k's derivatives in u."""
     used = basis.used[:, None]
-    gram, cross = _similarities(term, (basis.points, *where), order, reads)
+    gram, cross = _similarities(term, (basis.points, *where), order, which)
     gram = jnp.where(used & used.T, gram, 0.0)
     mean_variance = jnp.trace(gram) / jnp.sum(basis.used)
     lower = cholesky(gram + jnp.diag(jnp.where(basis.used, 0.0, mean_variance)))
@@ -144,39 +152,40 @@ def _term_features(term: Kernel, basis: Basis, where: Places, order: int, reads:
     return solved.T.reshape(n, k, p)
 
 
-def _evaluate(term: Kernel, places: Places, order: int, reads: Reads) -> tuple[Array, Array]:
+def _evaluate(term: Kernel, places: Places, order: int, which: Which) -> tuple[Array, Array]:
     """k(Z, Z) as (p, p), and k(x, Z) with its derivatives in u as (n, k, p)."""
     points, location, scale, u = places
+    reads, state = which
 
-    def similarities(u: Float[Array, " d"]) -> Float[Array, " p"]:
+    def similarities(u: Float[Array, " dq"]) -> Float[Array, " p"]:
         return term(points, (location + scale * read_of(u, reads))[None])[:, 0]
 
-    jets = jax.vmap(lambda u: packed(jet_of(similarities, u)) if order else similarities(u)[None])
+    jets = jax.vmap(lambda u: packed(jet_of(similarities, u, state)) if order else similarities(u)[None])
     return term(points, points), jets(u)
 
 
 @eqx.filter_custom_vjp
-def _similarities(term: Kernel, places: Places, order: int, reads: Reads) -> tuple[Array, Array]:
+def _similarities(term: Kernel, places: Places, order: int, which: Which) -> tuple[Array, Array]:
     """The same with a slope of its own: a kernel has few parameters, so forward differentiation is the quick way."""
-    return _evaluate(term, places, order, reads)
+    return _evaluate(term, places, order, which)
 
 
 @_similarities.def_fwd
 def _similarities_forward(
-    perturbed: Any, term: Kernel, places: Places, order: int, reads: Reads
+    perturbed: Any, term: Kernel, places: Places, order: int, which: Which
 ) -> tuple[tuple[Array, Array], None]:
     del perturbed
-    return _evaluate(term, places, order, reads), None
+    return _evaluate(term, places, order, which), None
 
 
 @_similarities.def_bwd
 def _similarities_backward(
-    residuals: None, slopes: Any, perturbed: Any, term: Kernel, places: Places, order: int, reads: Reads
+    residuals: None, slopes: Any, perturbed: Any, term: Kernel, places: Places, order: int, which: Which
 ) -> Kernel:
     del residuals
     parameters, rest = eqx.partition(term, perturbed)
     vector, unravel = ravel_pytree(parameters)
-    jacobians = jax.jacfwd(lambda vector: _evaluate(eqx.combine(unravel(vector), rest), places, order, reads))(vector)
+    jacobians = jax.jacfwd(lambda vector: _evaluate(eqx.combine(unravel(vector), rest), places, order, which))(vector)
     pairs = zip(jacobians, slopes, strict=True)
     sums = [jnp.sum(j * s[..., None], axis=tuple(range(s.ndim))) for j, s in pairs if s is not None]
     return unravel(reduce(jnp.add, sums))
@@ -184,7 +193,7 @@ def _similarities_backward(
 
 def with_bases(
     function: Unknown,
-    u: Float[Array | np.ndarray, "n d"],
+    u: Float[Array | np.ndarray, "n dq"],
     usable: Bool[Array | np.ndarray, " n"],
     tolerance: float,
     most: int,
@@ -229,7 +238,7 @@ def pad_together(functions: Sequence[Unknown]) -> list[Unknown]:
 
 
 @compiled
-def _grams(function: Unknown, u: Float[Array, "n d"]) -> list[Float[Array, "outputs n n"]]:
+def _grams(function: Unknown, u: Float[Array, "n dq"]) -> list[Float[Array, "outputs n n"]]:
     """k(x, x') of every term, without the amplitude."""
     x, outputs = function.inputs(u), [terms(output(function.kernel, o)) for o in range(function.outputs)]
     return [jnp.stack([term(x, x) for term in each]) for each in zip(*outputs, strict=True)]

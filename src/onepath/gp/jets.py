@@ -29,8 +29,10 @@ def in_parts(jet: Jet, act: Callable[[Array], Array]) -> Jet:
     return Jet(*(None if part is None else act(part) for part in jet))  # type: ignore[arg-type]
 
 
-def jet_of(function: Callable[[Array], Array], x: Float[Array, " d"]) -> Jet:
-    """The jet of a function at a point."""
+def jet_of(function: Callable[[Array], Array], x: Float[Array, " dq"], along: int | None = None) -> Jet:
+    """The jet of a function at a point: derivatives along its first coordinates, all of them if None."""
+    if along is not None and along < len(x):
+        return jet_of(lambda moved: function(jnp.concatenate([moved, x[along:]])), x[:along])
 
     def value(x: Array) -> tuple[Array, Array]:
         result = function(x)

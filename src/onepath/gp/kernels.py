@@ -1,6 +1,11 @@
-"""Kernels are tinygp's; here are those of the default prior, and kernels as several outputs and terms of a sum."""
+"""Kernels are tinygp's; here are those of the default prior, and kernels as several outputs and terms of a sum.
 
-from typing import Any
+Points may have the columns of inputs after their coordinates: then what a kernel says of coordinates one by one, it
+says of the first ones, and `Driven` has made the others comparable.
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -10,8 +15,14 @@ from jaxtyping import Array, Float
 from tinygp import kernels
 from tinygp.kernels import Kernel
 
-from onepath.gp.parameters import AMPLITUDE, LENGTH, STRUCTURE, parameter
+from onepath.gp.parameters import AMPLITUDE, LENGTH, REACH, STRUCTURE, parameter
 from onepath.numerics.linalg import constant, contract, has_floats
+
+
+def for_all(values: Any, x: Array, rest: float) -> Any:
+    """One value for each coordinate of a point, `rest` for those that have none of their own."""
+    spare = len(x) - len(values)
+    return jnp.concatenate([values, jnp.full(spare, rest)]) if spare > 0 else values
 
 
 class Matern(Kernel):
@@ -22,7 +33,7 @@ class Matern(Kernel):
     spreads: tuple[float, ...] = eqx.field(static=True, default=(1.5, 1.0))
 
     def evaluate(self, X1: Array, X2: Array) -> Array:
-        apart = (X1 - X2) * (np.sqrt(5.0) / self.scale)
+        apart = (X1 - X2) * (np.sqrt(5.0) / for_all(self.scale, X1, 1.0))
         return jnp.square(self.amplitude) * _decay(contract(apart, apart))
 
 
@@ -76,10 +87,37 @@ class Cubic(Kernel):
     lower: Float[Array | np.ndarray, " d"] = parameter(STRUCTURE)
     upper: Float[Array | np.ndarray, " d"] = parameter(STRUCTURE)
     spreads: tuple[float, ...] = eqx.field(static=True, default=(1.5,))
+    held: ClassVar[bool] = True
 
     def evaluate(self, X1: Array, X2: Array) -> Array:
-        X1, X2 = jnp.clip(X1, self.lower, self.upper), jnp.clip(X2, self.lower, self.upper)
+        lower, upper = for_all(self.lower, X1, -jnp.inf), for_all(self.upper, X1, jnp.inf)
+        X1, X2 = jnp.clip(X1, lower, upper), jnp.clip(X2, lower, upper)
         return jnp.square(self.amplitude) * (1.0 + contract(X1, X2) / 4.0) ** 3
+
+
+class Driven(Kernel):
+    """A kernel of state and inputs, inputs in units of how far each must move to matter.
+
+    One that reaches far beyond where it has been does not matter to any term. The last columns of a point are inputs;
+    `owners` says which of them each belongs to. Terms that stay what they are beyond the edges of the data, as cubics
+    do, are `held` beyond those of inputs too.
+    """
+
+    kernel: Kernel
+    reach: Float[Array | np.ndarray, " q"] = parameter(REACH)
+    lower: Float[Array | np.ndarray, " k"] = parameter(STRUCTURE)
+    upper: Float[Array | np.ndarray, " k"] = parameter(STRUCTURE)
+    owners: tuple[int, ...] = eqx.field(static=True, default=())
+    spreads: tuple[float, ...] = eqx.field(static=True, default=(1.5,))
+
+    def evaluate(self, X1: Array, X2: Array) -> Array:
+        each = [term.evaluate(*(self._seen(X, term) for X in (X1, X2))) for term in terms(self.kernel)]
+        return sum(each[1:], start=each[0])
+
+    def _seen(self, X: Array, term: Kernel) -> Array:
+        d = len(X) - len(self.owners)
+        inputs = jnp.clip(X[d:], self.lower, self.upper) if getattr(term, "held", False) else X[d:]
+        return jnp.concatenate([X[:d], inputs / self.reach[np.array(self.owners)]])
 
 
 def default_drift_kernel(lower: Float[Array | np.ndarray, " d"], upper: Float[Array | np.ndarray, " d"]) -> Kernel:
@@ -135,6 +173,12 @@ def stacked(kernel: Kernel, outputs: int) -> Kernel:
     return jax.tree.map(spread, kernel)
 
 
+def outputs_of(kernel: Kernel, some: Sequence[int]) -> Kernel:
+    """A stacked kernel of some of the outputs."""
+    at = np.asarray(some)
+    return jax.tree.map(lambda leaf: constant(leaf[at]) if eqx.is_inexact_array(leaf) else leaf, kernel)
+
+
 def output(kernel: Kernel, index: int) -> Kernel:
     """The kernel of one output of a stacked kernel."""
     return jax.tree.map(lambda leaf: leaf[index] if has_floats(leaf) else leaf, kernel)
@@ -142,6 +186,8 @@ def output(kernel: Kernel, index: int) -> Kernel:
 
 def terms(kernel: Kernel) -> tuple[Kernel, ...]:
     """The terms of a sum, however it is nested; anything else is one term."""
+    if isinstance(kernel, Driven):
+        return tuple(eqx.tree_at(lambda whole: whole.kernel, kernel, each) for each in terms(kernel.kernel))
     if isinstance(kernel, kernels.Sum):
         return terms(kernel.kernel1) + terms(kernel.kernel2)
     return (kernel,)

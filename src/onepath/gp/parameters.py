@@ -22,8 +22,10 @@ Tree = TypeVar("Tree")
 Mask = tuple[bool, ...]
 """Which leaves of a tree are learned."""
 
-AMPLITUDE, LENGTH, LEVEL, NOISE, STRUCTURE, GIVEN = "amplitude", "length", "level", "noise", "structure", "given"
-"""Roles: how large, how smooth, a link's level, λ, what is never learned, and what nobody has said anything of."""
+AMPLITUDE, LENGTH, REACH, LEVEL, NOISE = "amplitude", "length", "reach", "level", "noise"
+STRUCTURE, GIVEN = "structure", "given"
+"""Roles: how large, how smooth, how far an input must move to matter, a link's level, λ, what is never learned, and
+what nobody has said anything of."""
 
 GIVEN_SPREAD = 3.0
 """Standard deviation of the logarithm of a parameter of which nothing is said."""

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from tinygp.kernels import Kernel
 
-from onepath.gp.kernels import Matern
+from onepath.gp.kernels import Matern, for_all
 from onepath.gp.parameters import AMPLITUDE, LENGTH, STRUCTURE, parameter
 from onepath.numerics.linalg import constant
 
@@ -36,7 +36,8 @@ class PeriodicMatern(Kernel):
     spreads: tuple[float, ...] = eqx.field(static=True, default=(1.5, 1.0))
 
     def evaluate(self, X1: Array, X2: Array) -> Array:
-        return Matern(self.amplitude, self.scale).evaluate(chords(X1, X2, self.turn), jnp.zeros_like(X1))
+        turn = for_all(self.turn, X1, 0.0)
+        return Matern(self.amplitude, self.scale).evaluate(chords(X1, X2, turn), jnp.zeros_like(X1))
 
 
 class Harmonics(Kernel):
@@ -52,11 +53,18 @@ class Harmonics(Kernel):
     order: int = eqx.field(static=True, default=1)
     spreads: tuple[float, ...] = eqx.field(static=True, default=(1.0,))
 
+    @property
+    def held(self) -> bool:
+        """Whether it stays what it is at the edges of the data."""
+        return self.order > 1
+
     def evaluate(self, X1: Array, X2: Array) -> Array:
-        if self.order > 1:
-            X1, X2 = (jnp.where(self.turn > 0.0, X, jnp.clip(X, self.lower, self.upper)) for X in (X1, X2))
+        turn = for_all(self.turn, X1, 0.0)
+        if self.held:
+            lower, upper = for_all(self.lower, X1, -jnp.inf), for_all(self.upper, X1, jnp.inf)
+            X1, X2 = (jnp.where(turn > 0.0, X, jnp.clip(X, lower, upper)) for X in (X1, X2))
         share = 1.0 if self.order == 1 else 0.25  # as in the kernels of lines and cubics
-        return jnp.square(self.amplitude) * (1.0 + share * likeness(X1, X2, self.turn)) ** self.order
+        return jnp.square(self.amplitude) * (1.0 + share * likeness(X1, X2, turn)) ** self.order
 
 
 Edges = tuple[Float[Array | np.ndarray, " d"], Float[Array | np.ndarray, " d"]]

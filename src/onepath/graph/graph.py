@@ -17,16 +17,20 @@ from onepath.gp.features import Function, Known, Unknown, pad_together, with_bas
 from onepath.gp.jets import Jet, in_parts, unpacked
 from onepath.gp.parameters import LEVEL, NOISE, Mask, parameter, unpack
 from onepath.graph.drawing import Arrow, Node, draw_graph
-from onepath.graph.laws import Law
+from onepath.graph.laws import EULER, Law
 from onepath.graph.laws.law import Gaussian
 from onepath.graph.layout import Layout
 from onepath.graph.links import LINKS
+from onepath.graph.physics import Physics, product, total
 from onepath.numerics.linalg import contract
 
 NOISES = ("diagonal", "isotropic", "full")
 
 LEAST_VARIANCE = 0.01
 """Of a diffusion before its link, where 1 is its own size: what is smaller needs no finer features than this does."""
+
+CONSTANT = 1e-6
+"""Tolerance of the features of a constant, which one point gives."""
 
 NUDGE = 1e-6
 """How far the features' points are moved away from cells, in standard deviations, where derivatives are used: autodiff
@@ -75,9 +79,13 @@ class Graph(eqx.Module):
     link of the offset: an entry's value where g = 0, in units of `unit`. The identity link has none. ε has variance
     noise · noise_unit in each dimension.
 
+    Points u are states and, after them, as many columns of `inputs`, along which nothing is differentiated.
+
+    What is known of drift and diffusion, up to parameters, is `physics`: added to the drift, and in place of `unit`.
+
     Latents are the values of all unknown functions at a point, the first `drifts` of them the drift's, each with as
-    many derivatives as the law asks for. Completion and learning ask for features, groups, a start and Gaussians, and
-    never for a link, a structure or a law by its name.
+    many derivatives as the law asks for; the last ones are the physics' parameters. Completion and learning ask for
+    features, groups, a start and Gaussians, and never for a link, a structure or a law by its name.
     """
 
     drift: tuple[Function, ...]
@@ -91,17 +99,39 @@ class Graph(eqx.Module):
     law: Law = eqx.field(static=True)
     compared: tuple[int, ...] | None = eqx.field(static=True, default=None)
     """Coordinates in which increments are compared with data; None is all, others are known to follow from these."""
+    inputs: int = eqx.field(static=True, default=0)
+    physics: Physics | None = None
 
     # what it consists of
 
     @property
     def dimension(self) -> int:
-        return sum(function.outputs for function in self.drift)
+        return sum(function.outputs for function in self.drift) or len(self.noise_unit)
+
+    @property
+    def width(self) -> int:
+        """Of points: coordinates of the state, and columns of inputs."""
+        return self.dimension + self.inputs
+
+    @property
+    def extent(self) -> int:
+        """As finely as in so many dimensions functions must be looked at: with inputs, in one more; from three on 3."""
+        return min(self.dimension + min(self.inputs, 1), 3)
 
     @property
     def unknown(self) -> list[Unknown]:
-        """The unknown functions, those of the drift first."""
-        return [*_unknown(self.drift), *_unknown(self.diffusion)]
+        """The unknown functions, those of the drift first, and parameters last."""
+        return [*_unknown(self.drift), *_unknown(self.diffusion), *self._constants]
+
+    @property
+    def _constants(self) -> list[Unknown]:
+        """Parameters of what is known, as functions."""
+        return [] if self.physics is None or self.physics.constants is None else [self.physics.constants]
+
+    @property
+    def constants(self) -> int:
+        """How many parameters what is known has."""
+        return sum(each.outputs for each in self._constants)
 
     @property
     def drifts(self) -> int:
@@ -116,11 +146,13 @@ class Graph(eqx.Module):
     @property
     def functions(self) -> int:
         """How many latents there are."""
-        return self.drifts + len(self.unit)
+        return self.drifts + len(self.unit) + self.constants
 
     @property
     def positive(self) -> int:
         """How many unknown entries of σ, the first ones, go through the link."""
+        if not self.diffusion:
+            return 0
         rows, columns = diffusion_entries(self.structure, self.dimension)
         return int(np.sum((rows == columns)[_is_unknown(self.diffusion)]))
 
@@ -165,6 +197,7 @@ class Graph(eqx.Module):
         least = 0.0 if self.level is None else LEAST_VARIANCE
         chosen = [with_bases(each, u, usable, tolerance, most, nudge=nudge) for each in _unknown(self.drift)]
         chosen += [with_bases(each, u, usable, tolerance, most, least, nudge) for each in _unknown(self.diffusion)]
+        chosen += [with_bases(each, u, usable, tolerance or CONSTANT, most) for each in self._constants]
         return self._with_unknown(pad_together(chosen))
 
     def _with_unknown(self, functions: Sequence[Unknown]) -> "Graph":
@@ -173,12 +206,21 @@ class Graph(eqx.Module):
             tuple(next(left) if isinstance(each, Unknown) else each for each in part)
             for part in (self.drift, self.diffusion)
         )
-        return replace(self, drift=drift, diffusion=diffusion)
+        physics = self.physics
+        if physics is not None and physics.constants is not None:
+            physics = replace(physics, constants=next(left))
+        return replace(self, drift=drift, diffusion=diffusion, physics=physics)
 
     @property
     def bare(self) -> "Graph":
         """Without points for its features: all that turns latents into Gaussians."""
         return self._with_unknown([replace(each, bases=()) for each in self.unknown])
+
+    @property
+    def lawless(self) -> "Graph":
+        """All that features depend on: no law, and no function that is known."""
+        physics = None if self.physics is None else replace(self.physics, drift=None, diffusion=None)
+        return replace(self, law=EULER, physics=physics)
 
     @property
     def layout(self) -> Layout:
@@ -192,7 +234,7 @@ class Graph(eqx.Module):
         """How many points the features have, all functions together."""
         return sum(int(np.sum(np.asarray(basis.used))) for function in self.unknown for basis in function.bases)
 
-    def features(self, u: Float[Array, "n d"], order: int = 0) -> Float[Array, "n functions k p"]:
+    def features(self, u: Float[Array, "n dq"], order: int = 0) -> Float[Array, "n functions k p"]:
         """Features of all unknown functions and their derivatives, drift first, padded to as many weights for each."""
         parts = [function.features(u, order) for function in self.unknown]
         most = max(part.shape[-1] for part in parts)
@@ -200,7 +242,7 @@ class Graph(eqx.Module):
         return jnp.concatenate(padded, axis=1)
 
     def represented(
-        self, u: Float[Array, "n d"], alpha: Float[Array, "functions p"], order: int = 0
+        self, u: Float[Array, "n dq"], alpha: Float[Array, "functions p"], order: int = 0
     ) -> Float[Array, "n functions k"]:
         """Latents offset + k(u, Z)·α of all unknown functions, with their derivatives."""
         rows, f = [], 0
@@ -212,10 +254,10 @@ class Graph(eqx.Module):
         latent = jnp.stack(rows, axis=1)
         return latent.at[:, :, 0].add(self.offset)
 
-    def prior_variance(self, u: Float[Array, "n d"]) -> Float[Array, "n functions"]:
+    def prior_variance(self, u: Float[Array, "n dq"]) -> Float[Array, "n functions"]:
         return jnp.concatenate([function.prior_variance(u) for function in self.unknown], axis=1)
 
-    def prior_covariance(self, u: Float[Array, "n d"]) -> Float[Array, "functions n n"]:
+    def prior_covariance(self, u: Float[Array, "n dq"]) -> Float[Array, "functions n n"]:
         return jnp.concatenate([function.prior_covariance(u) for function in self.unknown], axis=0)
 
     @property
@@ -228,13 +270,13 @@ class Graph(eqx.Module):
 
     # from latents to a Gaussian
 
-    def gaussian(self, latent: Float[Array, "functions k"], u: Float[Array, " d"], dt: Float[Array, ""]) -> Gaussian:
+    def gaussian(self, latent: Float[Array, "functions k"], u: Float[Array, " dq"], dt: Float[Array, ""]) -> Gaussian:
         """Mean and covariance of the increment from u, given all unknown functions and their derivatives there."""
         mean, covariance = self.law.gaussian(self._drift_jet(latent, u), self._diffusion_jet(latent, u), dt)
         return mean, covariance + self.noise * jnp.diag(self.noise_unit)
 
     def compared_with(
-        self, latent: Float[Array, "functions k"], u: Float[Array, " d"], dt: Float[Array, ""]
+        self, latent: Float[Array, "functions k"], u: Float[Array, " dq"], dt: Float[Array, ""]
     ) -> tuple[Float[Array, " c"], Float[Array, "c c"]]:
         """The same in the coordinates that are compared with data."""
         mean, covariance = self.gaussian(latent, u, dt)
@@ -253,18 +295,51 @@ class Graph(eqx.Module):
         return y[which], scatter[which[:, None], which]
 
     def values(
-        self, latent: Float[Array, " functions"], u: Float[Array, " d"]
+        self, latent: Float[Array, " functions"], u: Float[Array, " dq"]
     ) -> tuple[Float[Array, " d"], Float[Array, "d d"]]:
         """Drift and diffusion at a point, without derivatives."""
         plain = latent[:, None]
         return self._drift_jet(plain, u).value, self._diffusion_jet(plain, u).value
 
-    def _drift_jet(self, latent: Float[Array, "functions k"], u: Float[Array, " d"]) -> Jet:
-        return _filled(self.drift, unpacked(latent[: self.drifts].T, self.dimension), u)
+    def drift_slopes(self, latent: Float[Array, "functions k"], u: Float[Array, " dq"]) -> Float[Array, "d d"]:
+        """∂_k f_i as (i, k)."""
+        return self._drift_jet(latent, u).derivatives[0].T
 
-    def _diffusion_jet(self, latent: Float[Array, "functions k"], u: Float[Array, " d"]) -> Jet:
+    def deviations(
+        self,
+        latent: Float[Array, " functions"],
+        covariance: Float[Array, "functions functions"],
+        u: Float[Array, " dq"],
+    ) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
+        """Standard deviations of f and of the logarithms of σ's diagonal, to first order; infinite where known."""
+
+        def both(latent: Array) -> tuple[Array, Array]:
+            drift, diffusion = self.values(latent, u)
+            return drift, jnp.log(jnp.abs(jnp.diagonal(diffusion)))
+
+        variances = [jnp.sum((slope @ covariance) * slope, axis=1) for slope in jax.jacfwd(both)(latent)]
+        first, second = (jnp.sqrt(jnp.where(each > 0.0, each, jnp.inf)) for each in variances)
+        return first, second
+
+    def _drift_jet(self, latent: Float[Array, "functions k"], u: Float[Array, " dq"]) -> Jet:
+        unknown = unpacked(latent[: self.drifts].T, self.dimension)
+        if self.physics is None or self.physics.drift is None:
+            return _filled(self.drift, unknown, u)
+        known = self.physics.drift_jet(self._parameters_in(latent), u, self.dimension)
+        return total(known, _filled(self.drift, unknown, u)) if self.drift else known
+
+    def _parameters_in(self, latent: Float[Array, "functions k"]) -> Float[Array, "constants k"]:
+        return latent[self.functions - self.constants :]
+
+    def _diffusion_jet(self, latent: Float[Array, "functions k"], u: Float[Array, " dq"]) -> Jet:
         """σ and its derivatives: each entry is an increasing function of its own latent, so the chain rule is short."""
-        jet = unpacked(latent[self.drifts :].T, self.dimension)
+        jet = unpacked(latent[self.drifts : self.drifts + len(self.unit)].T, self.dimension)
+        known = None
+        if self.physics is not None and self.physics.diffusion is not None:
+            known = self.physics.diffusion_jet(self._parameters_in(latent), u, self.dimension)
+            known = in_parts(known, lambda part: part[..., :1]) if self.structure == "isotropic" else known
+            if not self.diffusion:
+                return in_parts(known, self.matrix)
         if jet.slope is None:
             entries = Jet(self.entries(jet.value))
         else:
@@ -277,6 +352,7 @@ class Graph(eqx.Module):
             slopes, bends = jet.derivatives
             bend = first * bends + second * slopes[:, None] * slopes[None]
             entries = Jet(self.entries(jet.value), first * slopes, bend)
+        entries = entries if known is None else product(known, entries)
         return in_parts(_filled(self.diffusion, entries, u), self.matrix)
 
     def entries(self, latent: Float[Array, "*batch entries"]) -> Float[Array, "*batch entries"]:
@@ -308,10 +384,10 @@ class Graph(eqx.Module):
         first, second = np.tril_indices(d)
         means, covariances = list(range(d)), list(range(d, d + len(first)))
         drifts, diffusions = everything[: self.drifts], everything[self.drifts :]
-        if self.law.couples:
+        if self.law.couples or self.constants:
             return [Group(everything, means + covariances)]
         whole = self._places[:, coordinates][:, :, coordinates]
-        places = whole[_is_unknown(self.diffusion)]
+        places = whole[_is_unknown(self.diffusion)] if self.diffusion else whole[:0]
         if np.any(whole * (1 - np.eye(d))):
             return [Group(part, rows) for part, rows in ((drifts, means), (diffusions, covariances)) if part]
         variances = np.asarray(covariances)[first == second]
@@ -326,7 +402,7 @@ class Graph(eqx.Module):
 
         That is y²/Δt at each cell, in units of σ's own entries.
         """
-        if self.level is not None:
+        if self.level is not None or self.positive == 0:
             return None
         weight, _, y, scatter, dt = map(np.asarray, cells)
         squares = np.square(y) + np.diagonal(scatter, axis1=1, axis2=2) / np.maximum(weight, 1e-300)[:, None]
@@ -384,7 +460,8 @@ def _unknown(functions: Sequence[Function]) -> list[Unknown]:
 
 def _is_unknown(functions: Sequence[Function]) -> np.ndarray:
     """Which outputs of these functions, one after another, are unknown."""
-    return np.concatenate([np.full(each.outputs, isinstance(each, Unknown)) for each in functions])
+    each = [np.full(function.outputs, isinstance(function, Unknown)) for function in functions]
+    return np.concatenate(each) if each else np.zeros(0, bool)
 
 
 def _with_kernels(functions: Sequence[Function], kernels: Sequence[Kernel]) -> tuple[Function, ...]:
@@ -392,7 +469,7 @@ def _with_kernels(functions: Sequence[Function], kernels: Sequence[Kernel]) -> t
     return tuple(replace(each, kernel=next(left)) if isinstance(each, Unknown) else each for each in functions)
 
 
-def _filled(functions: Sequence[Function], unknown: Jet, u: Float[Array, " d"]) -> Jet:
+def _filled(functions: Sequence[Function], unknown: Jet, u: Float[Array, " dq"]) -> Jet:
     """The jet of all outputs: those that are known computed, the others taken from `unknown` in their order."""
     if all(isinstance(each, Unknown) for each in functions):
         return unknown

@@ -1,6 +1,11 @@
-"""Second-order equations, dx = v dt, dv = f(x, v) dt + σ(x, v) dW: half of the state is known to move by the other."""
+"""Coordinates that are known to move by others: some of them, or in second-order equations half of the state,
 
+dx = v dt,  dv = f(x, v) dt + σ(x, v) dW.
+"""
+
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -41,3 +46,31 @@ def of_second_order(graph: Graph, units: Units) -> Graph:
         noise_unit=constant(noise_unit),
         compared=velocities,
     )
+
+
+def rates_of(given: Any, names: Sequence[str]) -> Any:
+    """Coordinates whose rate of change is another one, by their numbers, where a dictionary of names says so."""
+    if not isinstance(given, dict):
+        return given
+    unknown = [name for pair in given.items() for name in pair if name not in names]
+    if unknown or not given:
+        raise ValueError(
+            f"drift={given!r} cannot be used: a dictionary says which coordinate is the rate of which, by their names, "
+            f"as in {{'x': 'v'}} for dx = v dt. The coordinates are {', '.join(names)}."
+        )
+    if len(given) == len(names):
+        raise ValueError(f"drift={given!r} says every coordinate's rate: leave one to learn.")
+    return Rates({names.index(name): names.index(rate) for name, rate in given.items()})
+
+
+class Rates(NamedTuple):
+    """Coordinates whose drift is another coordinate."""
+
+    of: dict[int, int]
+
+
+def known_rate(i: int, rate: int, units: Units, state: int | None) -> Known:
+    """dx_i = x_rate dt, in standardised units."""
+    location, scale = units.location[rate : rate + 1], units.scale[rate : rate + 1]
+    factor = constant(units.time / units.scale[i : i + 1])
+    return Known(itself, factor, constant(location), constant(scale), (rate,), state)

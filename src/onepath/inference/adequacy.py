@@ -60,6 +60,8 @@ def _stiffness(
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     d, drifts = graph.dimension, graph.drifts
     slopes = latent[:, :drifts, 1 : 1 + d] * cells.dt[:, None, None]
+    if graph.physics is not None:
+        slopes = jax.vmap(graph.drift_slopes)(latent, cells.x) * cells.dt[:, None, None]
 
     def shifts(latent: Array, covariance: Array, u: Array, dt: Array) -> Array:
         """Changes of f, and of ln σ where it goes through the link, by their standard deviations."""
@@ -67,6 +69,11 @@ def _stiffness(
             replace(graph, law=law, noise=jnp.zeros(())).gaussian(latent[:, :k], u, dt)
             for law, k in ((LINEARISED, latent.shape[1]), (EULER, 1))
         )
+        if graph.physics is not None:
+            of_drift, of_noise = graph.deviations(latent[:, 0], covariance, u)
+            in_drift = (mean - euler_mean) / (dt * of_drift)
+            in_noise = 0.5 * jnp.log(jnp.diagonal(variance) / jnp.diagonal(euler_variance)) / of_noise
+            return jnp.concatenate([in_drift, in_noise])
         deviation = jnp.sqrt(jnp.diagonal(covariance))
         values, moves = jax.jvp(graph.entries, (latent[drifts:, 0],), (deviation[drifts:],))
         relative = jnp.broadcast_to((moves / values)[: graph.positive], (d,))

@@ -130,7 +130,7 @@ def _completed_like(
     graph, mask, cells = posterior.graph, posterior.mask, _cells(transitions, like.units, options)
     clustering = None
     if level is not None:
-        u, since = like.units.points(transitions.x), level.since
+        u, since = like.units.places(transitions.points), level.since
         clustering = clustering_of(level.level, cells, u, since)
     how = _completion(options, graph, like.units)
     return complete_at(graph, mask, cells, how, learned, completion.weights, clustering)
@@ -161,7 +161,7 @@ def widened(found: Fit, since: Floats, options: FitOptions) -> Fit:
     Nothing is changed where they do not.
     """
     transitions = found.transitions
-    steps = steps_of(transitions, since, *found.increments(transitions.x, transitions.dt))
+    steps = steps_of(transitions, since, *found.increments(transitions.points, transitions.dt))
     if found.learned is None or not is_clustered(steps):
         return found
     law, _, constant = guessed(steps, transitions.x)
@@ -183,8 +183,8 @@ def _completion(options: FitOptions, graph: Graph, units: Units) -> CompletionOp
 
 def _usual_cells(transitions: Transitions) -> int:
     """A power of two, so that the next series finds its code compiled."""
-    count, d = transitions.x.shape
-    least, most = CELLS[min(d, 3)]
+    count, width = transitions.points.shape
+    least, most = CELLS[min(width, 3)]
     return min(max(least, 1 << (count - 1).bit_length()), most)
 
 
@@ -243,7 +243,7 @@ def _at_level(
     """What was learned by another law, with constant noise at this one's level; on cells as in the search."""
     if learned is None or learned.constant is None:
         return learned
-    stage = Stage.of(graph, mask, coarser(cells, USUAL.cells[min(graph.dimension, 3)]))
+    stage = Stage.of(graph, mask, coarser(cells, USUAL.cells[graph.extent]))
     roles = [each.role for each in parameters_of(graph.parameters, mask)]
     solver = options.solver.for_graph(graph).loosened()
     return learned._replace(constant=relevelled(learned.constant, roles, stage, solver, start))

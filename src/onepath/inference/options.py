@@ -7,6 +7,7 @@ from onepath.graph.default import GraphOptions
 from onepath.graph.graph import NOISES
 from onepath.graph.laws import EULER, LAWS, Law
 from onepath.graph.links import LINKS
+from onepath.graph.physics import Known
 from onepath.inference.completion import SOLVERS, Solver
 from onepath.inference.disturbance.choice import chosen_disturbance
 from onepath.inference.disturbance.turns import Guess
@@ -124,6 +125,11 @@ def _check(settings: Mapping[str, Any]) -> None:
     fixed: Sequence[Any] = settings["fixed"]
     if isinstance(fixed, str) or not all(isinstance(name, str) for name in fixed):
         raise ValueError(f"fixed={fixed!r} cannot be used: give a sequence of parameter names.")
+    has_known = any(isinstance(settings[role], Known | dict) for role in ("drift", "diffusion"))
+    if has_known and settings["order"] == 2:
+        raise ValueError("What is known of drift or diffusion does not go together with order=2 yet: leave out one.")
+    if has_known and _is_papers_way(settings):
+        raise ValueError("What is known of drift or diffusion needs solver='fisher' and smoothing=0.")
     if _is_papers_way(settings) and _law(settings) != EULER:
         raise ValueError(
             f"transition={settings['transition']!r} needs solver='fisher' and smoothing=0: the paper's solvers and "

@@ -15,3 +15,4 @@ class Chosen(NamedTuple):
     wide: bool = False  # whether each column of values is a trajectory of its own
     missing: tuple[str, ...] = ()  # further spellings of missing values
     errors: tuple[str, ...] = ()  # columns of standard errors, one in common or one for each column of values
+    inputs: tuple[str, ...] = ()  # what drives the state besides

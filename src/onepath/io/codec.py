@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
-from types import ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 import equinox as eqx
@@ -19,14 +19,17 @@ from tinygp.kernels import base, distance, stationary
 
 from onepath.data.calendar import Business
 from onepath.data.clocks import Clock
+from onepath.data.inputs import Input, Inputs
 from onepath.data.trajectory import Trajectory
 from onepath.data.transitions import Transitions, Units
 from onepath.data.weekends import Weekends
-from onepath.gp.features import Basis, Known, Unknown
-from onepath.gp.kernels import Cubic, Linear, Matern
+from onepath.gp.features import Basis, Unknown
+from onepath.gp.features import Known as Given
+from onepath.gp.kernels import Cubic, Driven, Linear, Matern
 from onepath.gp.periodic import Harmonics, PeriodicMatern
 from onepath.graph.graph import Graph
 from onepath.graph.laws import LAWS, Law
+from onepath.graph.physics import Known
 from onepath.graph.velocity import itself, ones
 from onepath.inference.adequacy import Stiffness
 from onepath.inference.disturbance.disturbance import Banded
@@ -49,9 +52,10 @@ LARGE = 1000
 OWN: dict[str, type] = {
     cls.__name__: cls
     for cls in (
-        *(Matern, Linear, Cubic, PeriodicMatern, Harmonics, Basis, Unknown, Graph, Member, Posterior),
-        *(Trajectory, Clock, Weekends, Business, Transitions, Units, Optimum, Stiffness, Methods, Exact),
-        *(Observed, Reading, Known),
+        *(Matern, Linear, Cubic, PeriodicMatern, Harmonics, Driven, Basis, Unknown, Graph, Member, Posterior),
+        *(Trajectory, Clock, Weekends, Business, Input, Inputs, Transitions, Units),
+        *(Optimum, Stiffness, Methods, Exact),
+        *(Observed, Reading, Given),
         *(Banded, Jumps, Tails, Volatility),
     )
 }
@@ -133,6 +137,11 @@ def _encode_object(value: Any, keep: Callable[[np.ndarray], int], where: str) ->
 
 def _unsavable(value: Any, where: str) -> Unsavable:
     cls = type(value)
+    if isinstance(value, Known | FunctionType | BuiltinFunctionType):
+        return Unsavable(
+            f"{where} is known by a function of Python, which a model file cannot hold: opening a file never runs "
+            "anybody's code. Keep the script that fits the model; or pickle it, if the function stands in a module."
+        )
     return Unsavable(
         f"{where} is of the class {cls.__module__}.{cls.__qualname__}, which a model file cannot hold: it names "
         "classes of tinygp and onepath only, so that opening a file never runs anybody's code. Build it from tinygp's "

@@ -28,23 +28,28 @@ class Readings(NamedTuple):
     unit: str | None
     notes: list[str]
     error: Any = None
+    inputs: Any = None
 
     @property
     def arguments(self) -> dict[str, Any]:
         given = {"x": self.x, "t": self.t, "dt": self.dt, "unit": self.unit}
-        return given if self.error is None else given | {"error": self.error}
+        more = {"error": self.error, "inputs": self.inputs}
+        return given | {name: value for name, value in more.items() if value is not None}
 
 
 def choose_columns(frame: "pd.DataFrame", chosen: Chosen) -> Readings:
     """The trajectory or trajectories in a table."""
     notes: list[str] = []
-    for name in (chosen.time, *chosen.values, chosen.group, *chosen.errors):
+    for name in (chosen.time, *chosen.values, chosen.group, *chosen.errors, *chosen.inputs):
         if name is not None and name not in frame.columns:
             raise BadTable(f"there is no column {name!r}. The columns are {listed(frame.columns)}")
     if chosen.time is not None and chosen.dt is not None:
         raise BadTable("--time and --dt were both given and may disagree: give one of them")
+    twice = [name for name in chosen.inputs if name in (chosen.time, *chosen.values, chosen.group)]
+    if twice:
+        raise BadTable(f"{listed(twice)} was given as an input and as something else: a column is one of them")
     clock, spare = find_clock(frame, chosen, notes)
-    names = _values(frame, chosen, spare | set(chosen.errors), notes)
+    names = _values(frame, chosen, spare | {*chosen.errors, *chosen.inputs}, notes)
     _check_errors(names, chosen)
     states = frame[[*names, *chosen.errors]].apply(lambda column: _numbers(column, str(column.name), chosen.missing))
     if chosen.wide and len(names) < 2:
@@ -52,20 +57,25 @@ def choose_columns(frame: "pd.DataFrame", chosen: Chosen) -> Readings:
     _say_missing(frame[names], states[names], chosen, notes)
     notes.insert(0, _said(clock, names, chosen))
     units = time_units(clock, chosen, notes)
+    if chosen.inputs:
+        notes.append(f"inputs from {listed(chosen.inputs)}")
+        states = states.join(frame[list(chosen.inputs)].apply(lambda column: _input(column, chosen.missing)))
     pieces = [(states, clock)]
     if chosen.group is not None:
         pieces = _by_group(frame[chosen.group], states, clock, notes)
     pieces = [_ordered(part, times, notes, chosen, units.own) for part, times in pieces]
     pieces = [(part, units.converted(times)) for part, times in pieces]
     if chosen.wide:
-        pieces = [_record(part[[name]], times) for part, times in pieces for name in names]
+        pieces = [_record(part[[name, *chosen.inputs]], times) for part, times in pieces for name in names]
     several = chosen.wide or chosen.group is not None
     errors = [part[list(chosen.errors)].to_numpy() for part, _ in pieces] if chosen.errors else [None]
-    states_of = [part if chosen.wide else part[names] for part, _ in pieces]
+    driving = [part[list(chosen.inputs)] for part, _ in pieces] if chosen.inputs else [None]
+    states_of = [part.drop(columns=[*chosen.errors, *chosen.inputs]) for part, _ in pieces]
     x = states_of if several else states_of[0]
     t = None if clock is None else ([times for _, times in pieces] if several else pieces[0][1])
     error = errors if several and chosen.errors else errors[0]
-    return Readings(x, t, units.converted(chosen.dt), units.rates, notes, error)
+    inputs = driving if several and chosen.inputs else driving[0]
+    return Readings(x, t, units.converted(chosen.dt), units.rates, notes, error, inputs)
 
 
 def _check_errors(names: list[str], chosen: Chosen) -> None:
@@ -167,6 +177,13 @@ def _numbers(column: "pd.Series", name: str, missing: tuple[str, ...]) -> "pd.Se
     if numbers.isna().all():
         raise BadTable(f"the column {name!r} has no value in any row: every one is missing")
     return numbers
+
+
+def _input(column: "pd.Series", missing: tuple[str, ...]) -> "pd.Series":
+    """A column that drives the state: numbers, or classes by their names."""
+    if column.dtype.kind in "iuf" or (column.dtype.kind != "b" and _mostly_numbers(column)):
+        return _numbers(column, str(column.name), missing)
+    return column.mask(column.astype(str).str.strip().isin(missing))
 
 
 def _say_missing(before: "pd.DataFrame", after: "pd.DataFrame", chosen: Chosen, notes: list[str]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from onepath.data.inputs import outside
 from onepath.data.trajectory import Trajectory
 from onepath.data.transitions import Transitions, transitions_of
 from onepath.inference.disturbance.disturbance import Disturbance, Steps
@@ -102,9 +103,27 @@ def _check(model: Model) -> None:
     if not (np.all(units.scale > 0) and units.time > 0 and np.all(model.transitions.dt > 0)):
         raise Damaged("its units or steps are not positive")
     _check_transitions(model.transitions, model.trajectory.transitions, d)
+    _check_inputs(model)
     _check_posterior(model.posterior, d)
     if model.disturbance is not None:
         _check_disturbance(model.disturbance, d)
+
+
+def _check_inputs(model: Model) -> None:
+    """Of trajectory, transitions, units and graph: as many columns in each."""
+    inputs, units, columns = model.trajectory.inputs, model.units, model.graph.inputs
+    if inputs is None:
+        if columns or units.input_location is not None or model.transitions.inputs is not None:
+            raise Damaged("it reads inputs that the trajectory does not have")
+        return
+    if model.transitions.inputs is None or units.input_location is None or units.input_scale is None:
+        raise Damaged("its trajectory has inputs that nothing reads")
+    count, places = sum(one.columns for one in inputs.variables), len(model.trajectory.t)
+    shapes = [model.transitions.inputs.shape[1:], units.input_location.shape, units.input_scale.shape, (columns,)]
+    if shapes != [(count,)] * 4 or inputs.values.shape != (places, len(outside(inputs.variables))):
+        raise Damaged(f"the shapes of inputs do not fit together: {shapes}")
+    if not np.all(units.input_scale > 0):
+        raise Damaged("the units of inputs are not positive")
 
 
 def _check_posterior(posterior: Posterior, d: int) -> None:
@@ -113,7 +132,7 @@ def _check_posterior(posterior: Posterior, d: int) -> None:
     width = posterior.graph.layout.width
     shapes = [members.theta.shape[:1], members.weights.shape, members.lower.shape, posterior.for_bands.shape]
     wanted = [(count,), (count, functions, width), (count, functions * width, functions * width), (count,)]
-    points = (jax.ShapeDtypeStruct(shape, np.float64) for shape in ((4, d), (4,)))
+    points = (jax.ShapeDtypeStruct(shape, np.float64) for shape in ((4, posterior.graph.width), (4,)))
     said = jax.eval_shape(lambda posterior, *at: mean_law(posterior, noise_grows=False)(*at), posterior, *points)
     shapes += [part.shape for part in said]
     if shapes != [*wanted, (4, d), (4, d, d)]:

@@ -9,6 +9,7 @@ from onepath.after.disturbed import jumps_of, tails_of, volatility_of
 from onepath.after.equation import equations, written
 from onepath.after.states import noise_of
 from onepath.data.statistics import mean_square
+from onepath.gp.features import Known as Given
 from onepath.graph.laws import EULER
 from onepath.inference.disturbance.disturbance import Banded
 from onepath.model import Model
@@ -104,6 +105,22 @@ def _tails(model: Model) -> list[tuple[str, str]]:
 def banded(value: Banded) -> str:
     """Such as 1.2 [1, 1.5]."""
     return f"{value.value:.3g} [{value.lower:.3g}, {value.upper:.3g}]"
+
+
+def known(model: Model) -> str | None:
+    """What was known, and what was learned of its parameters; None where nothing was."""
+    physics, rates = model.graph.physics, [each for each in model.graph.drift if isinstance(each, Given)]
+    parts = []
+    for each in rates:
+        names = [model.names[i] for i in each.reads or ()]
+        parts.append(f"a rate is {', '.join(names)}")
+    for role in ("drift", "diffusion") if physics is not None else ():
+        if getattr(physics, role) is not None:
+            rest = getattr(model.graph, role)
+            more = (" and an unknown rest" if role == "drift" else " and an unknown factor") if rest else ""
+            parts.append(f"the {role}, by a function{more}")
+    found = [f"{name} = {one.value:.4g} [{one.lower:.4g}, {one.upper:.4g}]" for name, one in model.known().items()]
+    return "; ".join([*parts, *found]) or None
 
 
 def search(model: Model) -> str | None:

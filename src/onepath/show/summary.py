@@ -4,12 +4,13 @@ from onepath.after.consequences import consequences
 from onepath.after.diagnose import diagnose
 from onepath.after.equation import equations, written
 from onepath.model import Model
-from onepath.show import numbers, sentences
+from onepath.show import numbers, reach, sentences
 
 
 def summarise(model: Model) -> str:
     """Whether the model fits, what was observed, what was learned, how it ended, and what follows."""
-    learned = [*_data(model), *_model(model), *_equations(model), *_smoothness(model), *_table(model)]
+    about = [*_model(model), *_inputs(model), *_equations(model), *_smoothness(model)]
+    learned = [*_data(model), *about, *_table(model)]
     return "\n".join([diagnose(model).verdict, *_looked(model), *learned, *_follows(model)])
 
 
@@ -49,6 +50,8 @@ def _model(model: Model) -> list[str]:
         f"Law         {sentences.law(model)}",
         f"Completion  {ended}",
     ]
+    if (known := sentences.known(model)) is not None:
+        lines.append(f"Known       {known}")
     search = sentences.search(model)
     if search is not None:
         lines.append(f"Learning    {search}")
@@ -59,6 +62,14 @@ def _model(model: Model) -> list[str]:
         lines.append(f"            σ is the same everywhere with probability {probability}")
     lines += [f"{name:<12}{said}" for name, said in sentences.disturbance(model)]
     return lines
+
+
+def _inputs(model: Model) -> list[str]:
+    """What inputs there are, which matter, and where everything below is shown."""
+    if not model.variables:
+        return []
+    said = [reach.described(model), *reach.dependence(model), f"below, {reach.held(model)}"]
+    return [f"Inputs      {said[0]}", *(f"            {line}" for line in said[1:])]
 
 
 def _equations(model: Model) -> list[str]:

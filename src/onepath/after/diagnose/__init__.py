@@ -121,7 +121,7 @@ def residuals_of(transitions: Transitions, row: Integers, law: Increments) -> Re
 
 def _room(model: Model) -> Floats:
     """Half of the width of the diffusion's 90 % band, as a share of it: the median over the data, (d,)."""
-    points = model.transitions.x[evenly(len(model.transitions), POINTS)]
+    points = model.transitions.rows(evenly(len(model.transitions), POINTS)).points
     lower, upper = (np.diagonal(end, axis1=1, axis2=2) for end in model.diffusion_band(points, BAND))
     if model.graph.compared is not None:
         lower, upper = (end[:, np.asarray(model.graph.compared)] for end in (lower, upper))

@@ -100,7 +100,8 @@ def predictions(residuals: Residuals, steps: int) -> tuple[Floats, Floats, Float
     mean, covariance = x[begin] + residuals.expected[begin], residuals.covariance[begin]
     for k in range(1, steps):
         points = mean[:, None] + np.einsum("nij,kj->nki", lower_roots(covariance), offsets)
-        step_mean, step_covariance = residuals.law(points.reshape(-1, d), np.repeat(dt[begin + k], 2 * d + 1))
+        each = np.repeat(begin + k, 2 * d + 1)
+        step_mean, step_covariance = residuals.law(residuals.transitions.moved(points.reshape(-1, d), each), dt[each])
         moved = points + step_mean.reshape(points.shape)
         mean = moved.mean(axis=1)
         apart = moved - mean[:, None]

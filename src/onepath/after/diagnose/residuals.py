@@ -89,7 +89,7 @@ class Residuals(NamedTuple):
 
 
 def whitened(transitions: Transitions, row: Integers, law: Increments, sample: Sample | None = None) -> Residuals:
-    mean, covariance = law(transitions.x, transitions.dt)
+    mean, covariance = law(transitions.points, transitions.dt)
     location = mean_of(transitions, transitions.x)
     scale = np.sqrt(mean_of(transitions, np.square(transitions.x - location)))
     u, z = (transitions.x - location) / scale, _whitened(transitions.y - mean, covariance)
@@ -123,7 +123,7 @@ def whole_of(transitions: Transitions, law: Increments, most: int) -> Whole:
         block *= 2
     series, sums = [], []
     for chunk in chunks_of(transitions):
-        mean, covariance = law(chunk.x, chunk.dt)
+        mean, covariance = law(chunk.points, chunk.dt)
         sums.append(sums_of(chunk, mean, covariance))
         z = _whitened(chunk.y - mean, covariance) * np.sqrt(chunk.weight)[:, None]
         used = len(z) // block * block

@@ -39,10 +39,10 @@ def ask_step(model: Model, residuals: Residuals) -> Check:
 def jacobian_radii(model: Model) -> Floats:
     """Mean over the data of the largest |eigenvalue| of the drift's Jacobian, by central differences: (draws,)."""
     x, d = model.transitions.x, model.dimension
-    points = x[np.linspace(0, len(x) - 1, POINTS).astype(int)]
+    some = np.linspace(0, len(x) - 1, POINTS).astype(int)
     reach = BESIDE * np.diag(x.std(axis=0))
-    ends = np.concatenate([points + sign * step for step in reach for sign in (1, -1)])
-    drifts, _ = model.functions(ends, DRAWS, random_state=0)
+    ends = np.concatenate([x[some] + sign * step for step in reach for sign in (1, -1)])
+    drifts, _ = model.functions(model.transitions.moved(ends, np.tile(some, 2 * d)), DRAWS, random_state=0)
     values = np.reshape(drifts, (DRAWS, d, 2, POINTS, d))
     slopes = (values[:, :, 0] - values[:, :, 1]) / (2 * np.diag(reach))[:, None, None]
     return np.asarray(np.abs(np.linalg.eigvals(np.moveaxis(slopes, 1, -1))).max(axis=-1).mean(axis=1))
@@ -76,7 +76,7 @@ def ask_reach(model: Model) -> Check:
     """How much of the data's range the data tell about, and not the prior alone."""
     x, d = model.transitions.x, model.dimension
     line = np.linspace(x.min(axis=0), x.max(axis=0), POINTS)
-    points = line if d == 1 else x[np.linspace(0, len(x) - 1, POINTS).astype(int)]
+    points = line if d == 1 else model.transitions.points[np.linspace(0, len(x) - 1, POINTS).astype(int)]
     drift, diffusion = _known(model, points, x)
     where = "the data's range" if d == 1 else "the places where the data are"
     told = (

@@ -45,7 +45,7 @@ def tabled(transitions: Transitions, law: Increments) -> Increments:
 
     Nodes are halved apart until the table of every second one gives the others; the finer table is far better still.
     """
-    x, dt = transitions.x, transitions.dt
+    x, dt = transitions.points, transitions.dt
     if x.shape[1] > 1 or len(x) < 4 * NODES or dt.max() - dt.min() > REGULAR * dt[0]:
         return law
     low, high = float(x.min()), float(x.max())

@@ -5,7 +5,6 @@ padding for compiled code costs nothing here.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -15,7 +14,6 @@ from jaxtyping import Array, Float
 
 from onepath.gp.parameters import Mask, pack
 from onepath.graph.graph import Graph, graph_at
-from onepath.graph.laws import EULER
 from onepath.numerics.arrays import Floats
 from onepath.numerics.blocks import Blocks
 from onepath.numerics.compiled import Bound, compiled
@@ -29,7 +27,7 @@ Similar = list[list[tuple[Floats, Floats]]]
 
 
 def _ingredients(
-    theta: Float[Array, " k"], graph: Graph, mask: Mask, u: Float[Array, "n d"], order: int
+    theta: Float[Array, " k"], graph: Graph, mask: Mask, u: Float[Array, "n dq"], order: int
 ) -> tuple[Any, Array, Any]:
     """What θ acts through: similarities of every term of every unknown, offsets and λ."""
     at = graph_at(graph, mask, theta)
@@ -38,7 +36,7 @@ def _ingredients(
 
 @compiled
 def _evaluated(
-    theta: Float[Array, " k"], u: Float[Array, "n d"], graph: Graph, mask: Mask, order: int
+    theta: Float[Array, " k"], u: Float[Array, "n dq"], graph: Graph, mask: Mask, order: int
 ) -> tuple[Any, Array, Array, Array]:
     """All that θ acts through, and k(x, x)."""
     return *_ingredients(theta, graph, mask, u, order), graph_at(graph, mask, theta).prior_variance(u)
@@ -46,7 +44,7 @@ def _evaluated(
 
 @compiled
 def _pulled(
-    theta: Float[Array, " k"], slopes: Any, u: Float[Array, "n d"], graph: Graph, mask: Mask, order: int
+    theta: Float[Array, " k"], slopes: Any, u: Float[Array, "n dq"], graph: Graph, mask: Mask, order: int
 ) -> Float[Array, " k"]:
     """The slope in θ, from slopes in all that θ acts through."""
     return jax.vjp(lambda theta: _ingredients(theta, graph, mask, u, order), theta)[1](slopes)[0]
@@ -129,7 +127,7 @@ class Features:
 
     def by_offset(self, in_offset: Floats) -> Floats:
         """The part of the slope in θ that comes by the offsets."""
-        return np.asarray(_by_offset(self.theta, in_offset, self.source.graph.bare.with_law(EULER), self.source.mask))
+        return np.asarray(_by_offset(self.theta, in_offset, self.source.graph.bare.lawless, self.source.mask))
 
 
 class Output(NamedTuple):
@@ -153,7 +151,7 @@ class FeatureSource:
         self.blocks = Blocks.of(*np.shape(u))
         self._u = jax.device_put(self.blocks.cut(u))
         order = graph.order if order is None else order
-        lawless = replace(graph, law=EULER)  # features know no law, and the code of one serves every other
+        lawless = graph.lawless  # features know no law, and the code of one serves every other
         self._evaluated = Bound(_evaluated, lawless, mask, order)
         self._pulled = Bound(_pulled, lawless, mask, order)
         ranks = [[int(np.sum(np.asarray(basis.used))) for basis in each.bases] for each in graph.unknown]

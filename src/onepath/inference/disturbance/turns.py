@@ -25,7 +25,7 @@ MOST_TURNS, SETTLED = 20, 1e-4
 
 def _steps(fit: Fit, transitions: Transitions, since: Floats) -> Steps:
     """What is left of increments under a fit."""
-    return steps_of(transitions, since, *fit.increments(transitions.x, transitions.dt))
+    return steps_of(transitions, since, *fit.increments(transitions.points, transitions.dt))
 
 
 def in_turns(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onepath.gp.parameters import AMPLITUDE, LENGTH, LEVEL, NOISE, Mask, Parameter, learnable, parameters_of
+from onepath.gp.parameters import AMPLITUDE, LENGTH, LEVEL, NOISE, REACH, Mask, Parameter, learnable, parameters_of
 from onepath.graph.graph import Graph
 from onepath.inference.completion import Solver
 from onepath.inference.learning.criterion import Stage, Start
@@ -35,10 +35,14 @@ def may_be_constant(graph: Graph, mask: Mask) -> bool:
 
     Not with kernels of the user's, fixed parameters of the diffusion, the identity link or correlated noise.
     """
+    if graph.physics is not None and graph.physics.diffusion is not None:  # what is constant is a factor of it
+        return False
     parameters = graph.parameters
     possible, learned = parameters_of(parameters, learnable(parameters)), parameters_of(parameters, mask)
     terms = [each for each in possible if each.function == "diffusion"]
-    said = all(each.role in (AMPLITUDE, LENGTH) for each in terms) and any(each.role == AMPLITUDE for each in terms)
+    said = all(each.role in (AMPLITUDE, LENGTH, REACH) for each in terms) and any(
+        each.role == AMPLITUDE for each in terms
+    )
     levels = [each for each in learned if each.role == LEVEL]
     return said and set(terms) <= set(learned) and len(levels) == len(graph.unit)
 

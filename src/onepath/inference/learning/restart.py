@@ -32,13 +32,13 @@ def shorter_starts(
 
     Usual ones but for that length and for the waves' size, which is tried. The first `drifts` scores are the drift's.
     """
-    used, d = np.asarray(cells.used), np.asarray(cells.x).shape[1]
+    used, (d, width) = np.asarray(cells.used), (part.shape[1] for part in (cells.y, cells.x))
     x, scores = np.asarray(cells.x)[used], scores[used]
     lengths, sizes = np.full(len(parameters), np.nan), np.zeros(len(parameters), bool)
     for score in range(scores.shape[1]):
         function, output = ("drift", score) if score < drifts else ("diffusion", score - drifts)
         for axis in range(d):
-            waves = waves_in(scores[:, score], x[:, axis], round(len(x) ** (1 / d)) // CELLS_PER_WAVE)
+            waves = waves_in(scores[:, score], x[:, axis], round(len(x) ** (1 / width)) // CELLS_PER_WAVE)
             if waves is None or waves.log_p >= np.log(CHANCE):
                 continue
             smooth = [

@@ -89,7 +89,7 @@ def search_by_evidence(problem: Problem, options: SearchOptions, starts: Floats 
     again while the learned parameters need more of them than they have.
     """
     graph, mask, prior, cells, _ = problem
-    fineness, dimension = USUAL if starts is None else FINER, min(graph.dimension, 3)
+    fineness, dimension = USUAL if starts is None else FINER, graph.extent
     if starts is None:
         starts = np.asarray(pack(graph.parameters, mask))[None]
     cells = coarser(cells, fineness.cells[dimension])
@@ -120,7 +120,7 @@ def search_by_crossval(
     goes far with every step, so its points for the features stay as they are.
     """
     graph, mask, prior, cells, _ = problem
-    papers_way, dimension = options.method == "bayesopt", min(graph.dimension, 3)
+    papers_way, dimension = options.method == "bayesopt", graph.extent
     most, points = USUAL.cells[dimension], USUAL.points[dimension]
     coarse = coarser(cells, most)
     current = graph.with_bases(coarse, TOLERANCE, points)

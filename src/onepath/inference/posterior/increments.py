@@ -89,8 +89,11 @@ def _mean_increments(posterior: Posterior, u: Floats, dt: Floats) -> tuple[Float
 
 
 def increments(posterior: Posterior, units: Units, x: Floats, dt: Floats | float) -> tuple[Floats, Floats]:
-    """Means (n, d) and covariances (n, d, d) of increments from x (n, d) over dt, in the data's units, as fitted."""
-    u, steps = units.points(x), np.broadcast_to(dt, len(x)) / units.time
+    """Means (n, d) and covariances (n, d, d) of increments over dt, in the data's units, as fitted.
+
+    From x (n, d) on, with the columns of inputs after them where there are some.
+    """
+    u, steps = units.places(x), np.broadcast_to(dt, len(x)) / units.time
     if u.shape[1] == 1 and len(u) > MANY and np.ptp(steps) <= 1e-9 * steps[0]:
         mean, covariance = _looked_up(posterior, u[:, 0], steps[0])
     else:

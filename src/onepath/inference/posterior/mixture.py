@@ -57,8 +57,7 @@ class Completed(NamedTuple):
 def with_features(graph: Graph, cells: Cells, options: CompletionOptions, learned: LearnedTheta | None) -> Graph:
     """The graph at what was learned, with points for its features, which serve the other optimum too."""
     optima = [graph] if learned is None else [each.graph for each in (learned, learned.other) if each is not None]
-    dimension = min(graph.dimension, 3)
-    most, candidates = MOST_POINTS[dimension], min(len(cells.weight), CANDIDATES[dimension])
+    most, candidates = MOST_POINTS[graph.extent], min(len(cells.weight), CANDIDATES[graph.extent])
     places = cells if options.tolerance == 0.0 else coarser(cells, candidates)
     graphs = [graph.with_parameters(each.parameters).with_bases(places, options.tolerance, most) for each in optima]
     return max(graphs, key=lambda each: each.rank).with_parameters(optima[0].parameters)
@@ -109,7 +108,7 @@ def _thetas(graph: Graph, mask: Mask, learned: LearnedTheta | None) -> tuple[Flo
     best = np.asarray(pack(graph.parameters, mask))[None]
     if learned is None or learned.optimum.curvature is None:
         return best, np.zeros(0)
-    around, densities = learned.around(MEMBERS[min(graph.dimension, 3)])
+    around, densities = learned.around(MEMBERS[graph.extent])
     same_noise = np.zeros_like(best[:0]) if learned.constant is None else learned.constant.theta[None]
     return np.concatenate([best, around, same_noise]), densities
 

@@ -105,7 +105,7 @@ class Posterior(eqx.Module):
     def representers(self) -> Floats:
         """α with φ(x)·w = k(x, Z)·α, for each member, (s, functions, width): means need no factors."""
         found = np.zeros(np.shape(self.members.weights))
-        for s, (member, features) in enumerate(self.sources(np.zeros((1, self.graph.dimension)))):
+        for s, (member, features) in enumerate(self.sources(np.zeros((1, self.graph.width)))):
             for f, (own, ranks) in enumerate(zip(features.layout.columns, features.ranks, strict=True)):
                 ends = np.cumsum([0, *ranks])
                 for lower, begin, end in zip(features.factors[f], ends, ends[1:], strict=False):
@@ -160,7 +160,7 @@ def informed(posterior: Posterior, drift: float, diffusion: float) -> Posterior:
 def _averaged(
     mean: Float[Array, "n f k"],
     lower: Float[Array, "n f f"],
-    u: Float[Array, "n d"],
+    u: Float[Array, "n dq"],
     dt: Float[Array, " n"],
     normals: Float[Array, "draws f"],
     graph: Graph,
@@ -178,7 +178,7 @@ def _averaged(
 
 @compiled
 def _prior_covariances(
-    theta: Float[Array, " k"], graph: Graph, mask: Mask, u: Float[Array, "n d"]
+    theta: Float[Array, " k"], graph: Graph, mask: Mask, u: Float[Array, "n dq"]
 ) -> Float[Array, "f n n"]:
     return graph_at(graph, mask, theta).prior_covariance(u)
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import matplotlib
 
 from onepath.model import Model
-from onepath.show.plots import curves, fields, residuals
+from onepath.show.plots import curves, driven, fields, residuals
 from onepath.show.plots.style import STYLE, Truth
 
 
@@ -26,6 +26,7 @@ FIGURES = {
     "field": Drawing(fields.field, shows_truth=True),
     "ellipses": Drawing(fields.ellipses),
     "maps": Drawing(fields.maps),
+    "inputs": Drawing(driven.inputs),
     "forecast": Drawing(curves.forecast),
     "diagnosis": Drawing(residuals.diagnosis),
 }
@@ -35,18 +36,23 @@ BY_DIMENSION = {1: ("potential", "density"), 2: ("field", "ellipses", "maps")}
 
 def figures_of(model: Model) -> list[str]:
     """Names of the figures that this model has."""
-    return ["trajectory", "drift", "diffusion", *BY_DIMENSION.get(model.dimension, ()), "forecast", "diagnosis"]
+    along = ("inputs",) if model.variables else ()
+    shape = BY_DIMENSION.get(model.dimension, ())
+    return ["trajectory", "drift", "diffusion", *along, *shape, "forecast", "diagnosis"]
 
 
 WIDE, PHONE = 7.6, 4.8
 """Inches that a figure of the whole page's width has on a screen and on a phone."""
 
 
-def size_of(name: str, dimension: int, phone: bool = False) -> tuple[float, float]:
+def size_of(name: str, model: Model, phone: bool = False) -> tuple[float, float]:
     """Inches that a figure by itself takes."""
+    dimension, along = model.dimension, 0.4 + 2.6 * len(model.variables)
     if name == "overview":
-        return 9.0, 15.0 if dimension == 1 else 22.0
+        return 9.0, (15.0 if dimension == 1 else 22.0) + (along if model.variables else 0.0)
     width, rows = (PHONE, 4) if phone else (WIDE, 2)
+    if name == "inputs":
+        return width, along
     if name in ("trajectory", "forecast"):
         return width, 1.2 + 1.5 * dimension
     if name in ("drift", "diffusion") and dimension > 1:
@@ -70,12 +76,14 @@ def draw(model: Model, name: str, figure: Any, truth: Truth | None = None) -> No
 
 def _overview(model: Model, figure: Any, truth: Truth | None) -> None:
     """The trajectory above, everything else in two columns or whole rows below."""
-    whole = ["trajectory", "maps", "forecast", "diagnosis"] + (["drift", "diffusion"] if model.dimension > 1 else [])
+    whole = ["trajectory", "inputs", "maps", "forecast", "diagnosis"] + (
+        ["drift", "diffusion"] if model.dimension > 1 else []
+    )
     names = figures_of(model)
     pairs = [name for name in names if name not in whole]
     rows = [["trajectory"], *(pairs[i : i + 2] for i in range(0, len(pairs), 2))]
     rows += [[name] for name in whole if name in names and name != "trajectory"]
-    heights = [max(size_of(name, model.dimension)[1] for name in row) for row in rows]
+    heights = [max(size_of(name, model)[1] for name in row) for row in rows]
     bands = figure.subfigures(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0]
     for band, row in zip(bands, rows, strict=True):
         parts = band.subfigures(1, len(row), squeeze=False)[0]
@@ -89,6 +97,6 @@ def plot(model: Model, what: str = "overview", *, truth: Truth | None = None, fi
         if figure is None:
             import matplotlib.pyplot as plt
 
-            figure = plt.figure(figsize=size_of(what, model.dimension), layout="constrained", facecolor="white")
+            figure = plt.figure(figsize=size_of(what, model), layout="constrained", facecolor="white")
         draw(model, what, figure, truth)
     return figure

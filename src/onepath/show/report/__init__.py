@@ -13,6 +13,7 @@ from onepath.show.about import About, today
 from onepath.show.plots import BY_DIMENSION, FIGURES, size_of
 from onepath.show.plots.curves import fan_of
 from onepath.show.plots.style import Truth
+from onepath.show.reach import dependence
 from onepath.show.report import words
 from onepath.show.report.figures import svg_of
 from onepath.show.report.page import figure, page, paragraph, section, table
@@ -33,6 +34,7 @@ CAPTIONS = {
     "diagnosis": "Whitened residuals, independent standard normal numbers if the model is right: in time; their "
     "autocorrelation, grey where 90 % would lie; against normal quantiles; and the diffusion as every 2nd, 3rd, 5th, "
     "10th point has it, with its 90 % range, which is 1 if the diffusion does not depend on the step.",
+    "inputs": "Drift and noise along each input, the others held where they are, with 90 % bands.",
     "forecast": "From the last state onwards: the median and the central 50 % and 90 % of simulated paths, what is not "
     "known about drift and diffusion included.",
 }
@@ -57,7 +59,7 @@ class Numbered:
         caption = HIDDEN_CAPTIONS[name] if hidden else CAPTIONS[name]
         if self.truth is not None and FIGURES[name].shows_truth:
             caption += " Dashed or thin black: the truth."
-        wide = size_of(name, self.model.dimension) != size_of(name, self.model.dimension, phone=True)
+        wide = size_of(name, self.model) != size_of(name, self.model, phone=True)
         return figure(self._drawn(name), caption, self._drawn(name, phone=True) if wide else None)
 
     def _drawn(self, name: str, phone: bool = False) -> str:
@@ -126,7 +128,10 @@ def _equation(model: Model, about: About) -> list[str]:
 
 def _functions(model: Model, draw: Numbered) -> list[str]:
     pair = draw("drift") + draw("diffusion")
-    return [f'<div class="pair">{pair}</div>' if model.dimension == 1 else pair]
+    parts = [f'<div class="pair">{pair}</div>' if model.dimension == 1 else pair]
+    if model.variables:
+        parts += [draw("inputs"), paragraph(words.held(model)), *map(paragraph, dependence(model))]
+    return parts
 
 
 def _others(model: Model) -> list[str]:

@@ -21,7 +21,7 @@ REFERENCE = re.compile(r"url\(#([^)]+)\)")
 def svg_of(model: Model, name: str, number: int, truth: Truth | None, phone: bool = False) -> str:
     """One figure as an SVG element, its ids made unique by a number."""
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=size_of(name, model.dimension, phone), layout="constrained")
+        figure = Figure(figsize=size_of(name, model, phone), layout="constrained")
         draw(model, name, figure, truth)
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Type": None, "Format": None})

@@ -10,7 +10,7 @@ import numpy as np
 from onepath.after.consequences import Band, consequences
 from onepath.data.calendar import written
 from onepath.model import Model
-from onepath.show import numbers, sentences
+from onepath.show import numbers, reach, sentences
 from onepath.show.about import About
 from onepath.show.report.typeset import banded, number
 from onepath.show.sentences import per_time
@@ -50,6 +50,7 @@ def data_facts(model: Model, about: About) -> Rows:
     rows = [("Source", about.source)] if about.source else []
     rows += [
         ("State", f"{', '.join(observed.names)} ({observed.dimension} dimension{'s' * (observed.dimension > 1)})"),
+        *([("Inputs", reach.described(model))] if model.variables else []),
         ("Rows", f"{len(observed.t)}" + (f" in {records} trajectories" if records > 1 else "")),
         ("Span", span),
         ("Transitions used", str(observed.transitions)),
@@ -84,6 +85,11 @@ def others(model: Model) -> str:
     middle = np.median(model.transitions.x, axis=0)
     stand = ", ".join(f"{name} = {value:.3g}" for name, value in zip(model.names, middle, strict=True))
     return f"Along each coordinate, the others stand at their median: {stand}."
+
+
+def held(model: Model) -> str:
+    """At which inputs everything is shown that is not along one of them."""
+    return f"Everything that is not along an input is shown at {reach.held(model)}; the forecast has its own."
 
 
 def about_noise(model: Model) -> list[str]:
@@ -168,6 +174,7 @@ def model_facts(model: Model) -> Rows:
         (),
         [
             ("Equation", model.equation),
+            *([("Known", known)] if (known := sentences.known(model)) is not None else []),
             ("Diffusion matrix", f"{model.graph.structure}, {model.graph.link} link"),
             ("Law of a step", sentences.law(model)),
             ("Completion", f"{model.outcome}, by {model.methods.solver}; J = {model.loss:.6g}"),

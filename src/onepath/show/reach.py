@@ -1,0 +1,115 @@
+"""What inputs there are, and which of them drift and diffusion turned out to depend on."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from onepath.data.inputs import CLASS, SEASON, Input, listed, owners
+from onepath.gp.parameters import REACH
+from onepath.model import Model
+from onepath.show import numbers
+from onepath.show.numbers import Banded
+from onepath.show.sentences import probability
+
+DIAMETER = {CLASS: 2.0, SEASON: 2.0 * np.sqrt(2.0)}
+"""Of their columns: how far two classes, or two ends of a cycle, are apart."""
+
+
+class Reach(NamedTuple):
+    """How far an input must move for a function to change, against how far it has moved.
+
+    Numbers and trends in their own units; classes and seasons in shares of how far they can.
+    """
+
+    function: str
+    variable: Input
+    length: Banded
+    span: float
+
+    @property
+    def clarity(self) -> str:
+        """Whether the input matters: "yes", "no", or "perhaps" where the interval of its length says either."""
+        if self.length.value > self.span:
+            return "no"
+        return "perhaps" if self.length.upper > self.span else "yes"
+
+
+def reaches(model: Model, function: str) -> list[Reach]:
+    """Of every input that "drift" or "diffusion" reads under a default prior; the median over outputs."""
+    asked = [each for each in model.parameters if (each.function, each.role) == (function, REACH)]
+    if not asked:
+        return []
+    known, found = numbers.intervals(model), model.values
+    each = np.asarray([known.get(one.name, Banded(found[one.name], np.nan, np.nan)) for one in asked])
+    middle = np.median(each.reshape(-1, max(one.place[1] for one in asked) + 1, 3), axis=0)
+    scale, of = np.asarray(model.units.input_scale), np.asarray(owners(model.variables))
+    said = []
+    for row, i in zip(middle, _read(model, function), strict=True):
+        one, (low, high) = model.variables[i], model.ranges[i]
+        unit = 1.0 / DIAMETER[one.kind] if one.kind in DIAMETER else float(scale[of == i][0])
+        said.append(Reach(function, one, Banded(*(row * unit).tolist()), 1.0 if one.kind in DIAMETER else high - low))
+    return said
+
+
+def _read(model: Model, function: str) -> list[int]:
+    """Which inputs a function reads."""
+    (unknown,) = model.graph.drift if function == "drift" else model.graph.diffusion
+    columns = list(range(model.graph.inputs))
+    if unknown.reads is not None:
+        columns = [place - model.dimension for place in unknown.reads if place >= model.dimension]
+    of = owners(model.variables)
+    return sorted({of[column] for column in columns})
+
+
+def described(model: Model) -> str:
+    """Which inputs there are."""
+    parts = []
+    for one, (low, high) in zip(model.variables, model.ranges, strict=True):
+        if one.kind == CLASS:
+            parts.append(f"{one.name} ({', '.join(one.levels)})")
+        elif one.kind == SEASON:
+            parts.append(f"{one.name} (a cycle of {one.period:.4g} {model.trajectory.times})")
+        else:
+            parts.append(f"{one.name} ({low:.4g} to {high:.4g})")
+    return ", ".join(parts)
+
+
+def held(model: Model) -> str:
+    """At which inputs everything is shown that is shown at one; "" where there are none."""
+    pairs = zip(model.variables, model.at_inputs, strict=True)
+    return ", ".join(f"{one.name} = {one.said(float(value))}" for one, value in pairs)
+
+
+def dependence(model: Model) -> list[str]:
+    """What drift and diffusion depend on, a sentence for each."""
+    return [_depends(model, function) for function in ("drift", "diffusion")] if model.variables else []
+
+
+def _depends(model: Model, function: str) -> str:
+    reads = [model.variables[i] for i in _read(model, function)]
+    if not reads:
+        return f"The {function} reads none of the inputs, as asked."
+    if function == "diffusion" and (model.constant_noise or 0.0) > 0.5:
+        return f"The diffusion is the same everywhere with probability {probability(model.constant_noise or 0.0)}."
+    found = reaches(model, function)
+    if not found or model.optimum is None:
+        return f"The {function} reads {listed(tuple(reads))}."
+    lead = {"yes": "on", "perhaps": "perhaps on", "no": "not on"}
+    parts = [(word, [_said(each) for each in found if each.clarity == clarity]) for clarity, word in lead.items()]
+    return f"The {function} depends {', and '.join(f'{word} {_joined(part)}' for word, part in parts if part)}."
+
+
+def _joined(parts: list[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def _said(each: Reach) -> str:
+    """Such as "level (over about 1.2 of 4)"."""
+    clear, length = each.clarity != "no", each.length.value
+    if each.variable.kind in DIAMETER:
+        whole = "how far classes are apart" if each.variable.kind == CLASS else "the width of its cycle"
+        return f"{each.variable.name} ({'over about' if clear else 'its length scale is'} {length:.2g} times {whole})"
+    over = (
+        f"over about {length:.3g} of {each.span:.3g}" if clear else f"length scale {length:.3g}, range {each.span:.3g}"
+    )
+    return f"{each.variable.name} ({over})"
