@@ -1,5 +1,6 @@
 """What an attack on the package found: writing, memory, numbers, messages, model files and logs."""
 
+import gc
 import io
 import json
 import os
@@ -8,6 +9,7 @@ import stat
 import subprocess
 import sys
 import warnings
+import weakref
 import zipfile
 from pathlib import Path
 
@@ -181,6 +183,19 @@ def test_a_hundred_million_steps_are_refused_at_once(model):
     said = run("simulate", model, "--steps", 10**11)
     assert said.exit_code == 2
     assert "GB of memory" in said.stderr
+
+
+def test_a_model_and_its_answers_go_when_nobody_holds_them():
+    """At once, and not when Python next looks for circles: in four dimensions they are 50 MB."""
+    sde = SDE(learn=None, transition="euler", progress=False).fit(WALK, dt=0.1)
+    sde.summary()
+    model = weakref.ref(sde.model_)
+    gc.disable()
+    try:
+        del sde
+        assert model() is None
+    finally:
+        gc.enable()
 
 
 def test_memory_is_that_of_the_container_if_it_has_less(tmp_path, monkeypatch):

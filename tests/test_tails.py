@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from onepath import SDE, load
+from onepath.inference.disturbance.clustered import is_clustered
 from onepath.inference.disturbance.disturbance import Steps
 from onepath.inference.disturbance.tails import Tails
 
@@ -45,6 +46,11 @@ def test_normal_numbers_are_those_of_students_distribution():
     assert abs(stats.kurtosis(np.square(two).sum(axis=1)) - 6.0) < 2.5  # of χ²(2)
     far = Tails(4.0, 1).normal(steps._replace(rest=1e9 * np.sign(steps.rest)))
     assert np.all(np.isfinite(far))
+
+
+def test_steps_that_do_not_follow_each_other_have_no_memory_of_their_size():
+    steps = some_steps()
+    assert not is_clustered(steps._replace(since=np.full(len(steps.rest), np.inf)))
 
 
 def test_degrees_of_freedom_are_the_most_likely_ones():

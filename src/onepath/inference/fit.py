@@ -34,6 +34,7 @@ from onepath.inference.posterior.clustering import Level, clustering_of
 from onepath.inference.posterior.mixture import Completed, CompletionOptions, complete_at, with_features
 from onepath.inference.result import Fit
 from onepath.numerics.arrays import Floats
+from onepath.numerics.memory import give_back
 from onepath.numerics.precision import in_double
 
 CELLS = {1: (256, 256), 2: (256, 1024), 3: (256, 2048)}
@@ -62,6 +63,7 @@ def fit(trajectory: Trajectory, options: FitOptions) -> Fit:
         return found if options.disturbance is None else _disturbed(found, transitions, since_of(trajectory), options)
 
     found = options.observation.learn(trajectory, fit_to)
+    give_back()
     if options.disturbance is not None or found.observed is not None:
         return found
     return widened(found, since_of(trajectory), options)

@@ -4,6 +4,7 @@ Every test is made on residuals whitened by the model's own law, so that noise w
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -34,8 +35,10 @@ from onepath.after.diagnose.table import Table, tabled
 from onepath.after.diagnose.waves import ask_waves
 from onepath.data.transitions import Transitions
 from onepath.inference.disturbance.disturbance import since_of
+from onepath.inference.posterior.increments import increments
 from onepath.model import Model, asked_once
 from onepath.numerics.arrays import Floats, Integers, evenly
+from onepath.numerics.precision import in_double
 
 __all__ = ["CheckResult", "Diagnosis", "diagnose", "diagnosis_of", "whitened"]
 
@@ -93,20 +96,24 @@ def residuals_in(model: Model) -> Residuals:
 
 
 def _compared(model: Model) -> tuple[Transitions, Integers, Increments]:
-    """Transitions, their rows and their law, in the coordinates that are compared; of a filter's those that count."""
+    """Transitions, their rows and their law, in the coordinates that are compared; of a filter's those that count.
+
+    The law does not hold the model, which keeps answers that hold the law: in a circle, both would outlive their use.
+    """
     transitions, row = model.transitions, model.trajectory.step
+    law = in_double(partial(increments, model.posterior, model.units))
     if model.observed is not None and not transitions.alike:
         counted = np.flatnonzero(transitions.weight > 0)
         transitions, row = replace(transitions.rows(counted), weights=None), row[counted]
     if model.graph.compared is None:
-        return transitions, row, model.increments
+        return transitions, row, law
     moved = np.asarray(model.graph.compared)
 
-    def law(x: Floats, dt: Floats) -> tuple[Floats, Floats]:
-        mean, covariance = model.increments(x, dt)
+    def of_moved(x: Floats, dt: Floats) -> tuple[Floats, Floats]:
+        mean, covariance = law(x, dt)
         return mean[:, moved], covariance[:, moved[:, None], moved]
 
-    return replace(transitions, y=transitions.y[:, moved]), row, law
+    return replace(transitions, y=transitions.y[:, moved]), row, of_moved
 
 
 def residuals_of(transitions: Transitions, row: Integers, law: Increments) -> Residuals:
