@@ -31,6 +31,16 @@ def test_a_double_well_is_found_as_one():
     np.testing.assert_allclose(polynomial.coefficients[-2:], [1.0, -1.0], atol=4 * polynomial.errors[-2:].max())
 
 
+@pytest.mark.parametrize("spread", [0.0, 1e-170])
+def test_what_is_known_as_exactly_as_numbers_are_is_no_polynomial_either(spread):
+    """Errors whose squares are no numbers any more: noise that is nearly nothing over part of the data."""
+    rng = np.random.default_rng(3)
+    x = rng.uniform(-1.5, 1.5, (200, 1))
+    mean = 1e6 * np.sin(6 * x[:, 0])
+    polynomial = fit_polynomial(x, mean, mean + spread * rng.standard_normal((500, 200)))
+    assert 1e5 < polynomial.misfit < np.inf
+
+
 def test_what_is_no_polynomial_is_not_taken_for_one():
     rng = np.random.default_rng(2)
     x = rng.uniform(-1.5, 1.5, (200, 1))

@@ -21,7 +21,8 @@ DOMINATES, HIDDEN = 0.5, 1.0
 """A polynomial is called a function's equation if it explains this share of its mean square at least, and leaves no
 more than this many posterior standard deviations: then the data know of nothing else."""
 
-TINY = float(np.finfo(float).tiny)
+TINY, LEAST = float(np.finfo(float).tiny), 1e-100
+"""What is divided by instead of nothing, and as a share of what is divided."""
 
 FAR = 4.0
 """Standard deviations from zero to the mean beyond which an equation is written around the mean."""
@@ -116,7 +117,7 @@ def fit_polynomial(x: Floats, mean: Floats, draws: Floats) -> Polynomial:
     kept = np.arange(len(exponents))
     while True:
         errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-        clarity = np.abs(coefficients) / np.maximum(errors, TINY)
+        clarity = _times(np.abs(coefficients), errors)
         weakest = int(np.argmin(clarity))
         if clarity[weakest] >= CLEAR or len(kept) == 1:
             break
@@ -126,9 +127,14 @@ def fit_polynomial(x: Floats, mean: Floats, draws: Floats) -> Polynomial:
         covariance = (covariance - np.outer(gain, covariance[weakest]))[np.ix_(rest, rest)]
         kept = kept[rest]
     left = mean - _design(x, exponents[kept]) @ coefficients
-    explained = 1.0 - float(np.mean(np.square(left)) / np.maximum(np.mean(np.square(mean)), TINY))
-    misfit = float(np.sqrt(np.mean(np.square(left) / np.maximum(draws.var(axis=0), TINY))))
+    explained = 1.0 - float(_times(np.mean(np.square(left)), np.mean(np.square(mean))))
+    misfit = float(np.sqrt(np.mean(_times(np.square(left), draws.var(axis=0)))))
     return Polynomial(exponents[kept], coefficients, errors, explained, misfit)
+
+
+def _times(part: Floats, whole: Floats) -> Floats:
+    """How many times the whole goes into a part, neither below 0: at most 1 / `LEAST`, also where it is nothing."""
+    return np.asarray(part / np.maximum(whole, np.maximum(LEAST * part, TINY)))
 
 
 def _design(x: Floats, exponents: Integers) -> Floats:
