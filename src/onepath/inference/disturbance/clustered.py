@@ -1,5 +1,6 @@
 """A first guess of the noise's level, beside a σ that is simple, and what it says of σ."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -86,7 +87,7 @@ def guessed(plain: Steps, x: Floats) -> Guessed:
 
 def first_volatility(transitions: Transitions, plain: Steps) -> tuple[Volatility, Transitions]:
     found = guessed(plain, transitions.x)
-    return found.law, found.law.as_gaussian(transitions, found.steps)
+    return replace(found.law, constant=found.constant), found.law.as_gaussian(transitions, found.steps)
 
 
 def is_clustered(steps: Steps) -> bool:

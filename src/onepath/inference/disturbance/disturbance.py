@@ -118,6 +118,11 @@ class Disturbance(ABC):
         """For simulated paths."""
 
     @property
+    def constant_noise(self) -> float | None:
+        """How probable it is that σ is the same everywhere, where it knows that better than the Gaussian engine."""
+        return None
+
+    @property
     def level(self) -> Level | None:
         """How the level of the noise changes with time, where it does."""
         return None
