@@ -2,9 +2,9 @@
 
     python benchmarks/disturbed.py --seeds 20 --jobs 16 -o benchmarks/results/disturbed.json
 
-Three processes of the package, in ten substeps a step. Jumps of 4 to 10 increments' standard deviations, up or down, at
-.2, 1 and 5 % of 5000 steps; Student's increments with 4 and 6 degrees of freedom, 5000 steps; a level of the noise whose
-logarithm has a spread of .5 and a memory of 50, 200 and 500 steps, 8000 steps. And each of them without. Beside the fit
+Three processes of the package, in ten substeps a step. Jumps of 4 to 10 standard deviations of an increment, up or
+down, at .2, 1 and 5 % of 5000 steps; Student's increments with 4 and 6 degrees of freedom, 5000 steps; a level of the
+noise whose logarithm has a spread of .5 and a memory of 50, 200 and 500 steps, 8000 steps. And each of them without. Beside the fit
 that knows of it stand the plain fit of the same path and the plain fit of the path that the same random numbers make
 without it. Errors are root mean squares over the inner 90 % of the data, relative to the root mean square of the truth;
 σ is that at the level's mean (of ln) where the level is learned, and the root mean square over the record where it is
@@ -57,7 +57,7 @@ class Disturbed:
         return SDE(progress=False, **options).fit(self.x, dt=self.process.dt)
 
     def judged(self, sde, factor=1.0):
-        """Errors of drift and diffusion, and the share of the diffusion that its 90 % band holds; σ is times a factor."""
+        """Errors of drift and diffusion, and the share of σ, times a factor, that its 90 % band holds."""
         grid = np.quantile(self.x, np.linspace(0.05, 0.95, 41))
         f, s = self.process.drift(grid[:, None])[:, 0], factor * np.abs(self.process.diffusion(grid[:, None])[:, 0, 0])
         lower, upper = sde.diffusion_band(grid)
@@ -131,7 +131,8 @@ def table(results):
             "tails": f"{'freedom':>9}{'off':>6}{'shortest':>10}",
             "volatility": f"{'together':>9}{'found':>7}{'default covers':>16}{'constant':>10}",
         }[kind]
-        head = f"{'drift':>7}{'clean':>7}{'plain':>7}{'σ':>7}{'clean':>7}{'plain':>7}{'σ/clean':>9}{'covers':>8}{'fits':>6}"
+        head = "".join(f"{each:>7}" for each in ("drift", "clean", "plain", "σ", "clean", "plain"))
+        head += f"{'σ/clean':>9}{'covers':>8}{'fits':>6}"
         lines += ["", f"{kind:12}{'':8}{'seeds':>6}{head}{own}"]
         for name in PROCESSES:
             for case in cases:

@@ -71,6 +71,9 @@ class Disturbance(ABC):
     symbol: ClassVar[str]
     """What stands for dW in the equation where it was found."""
 
+    drawing: ClassVar[tuple[tuple[str, str], ...]]
+    """Random variables in the drawing of the graph, and what they join."""
+
     price: ClassVar[float]
     """ln of how much more probable it must make the data to be believed."""
 

@@ -49,6 +49,7 @@ class Jumps(Disturbance):
 
     name = "jumps"
     symbol = "dW + jumps"
+    drawing = (("jumpₙ", "Y"),)
     price = 7.0
 
     @property

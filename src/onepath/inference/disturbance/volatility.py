@@ -55,6 +55,7 @@ class Volatility(Disturbance):
 
     name = "volatility"
     symbol = "e^ℓ dW"
+    drawing = (("exp ℓₙ", "∘σ"),)
     price = 5.0
 
     @property
