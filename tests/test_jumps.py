@@ -229,7 +229,7 @@ def test_the_command_learns_jumps_and_says_so(tmp_path):
     page = (tmp_path / "r.html").read_text()
     assert "dW + jumps" in page
     assert "steps probably jumped" in page
-    assert ">jumpₙ</text>" in load(tmp_path / "m.onepath").model_.draw()
+    assert ">jumpₙ</text>" in load(tmp_path / "m.onepath").draw()
     refused = CliRunner().invoke(app, [*words[:5], "--tails", "learn"])
     assert refused.exit_code != 0
     assert "cannot be learned together" in refused.stderr

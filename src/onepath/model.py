@@ -123,11 +123,6 @@ class Model:
             return f"dx = v dt, dv = f(x, v) dt + σ(x, v) {noise}"
         return f"dX = f(X) dt + σ(X) {noise}"
 
-    def draw(self) -> str:
-        """The computational graph as an SVG document, with what increments are beside N(m, V)."""
-        law = self.disturbance
-        return self.graph.draw(more=law.drawing if law is not None and law.found else ())
-
     @property
     def dimension(self) -> int:
         """Of the state; there may be fewer readings."""

@@ -32,7 +32,7 @@ LEAST_VARIANCE = 0.01
 CONSTANT = 1e-6
 """Tolerance of the features of a constant, which one point gives."""
 
-BESIDE = {"Y": (1, 2), "∘σ": (0, 2)}
+BESIDE = {"Y": (1, 2), "∘σ": (0.5, 2)}
 """Column and row of what is drawn beside, by what it joins."""
 
 NUDGE = 1e-6
@@ -424,7 +424,8 @@ class Graph(eqx.Module):
     def draw(self, reading: str | None = None, more: Sequence[tuple[str, str]] = ()) -> str:
         """The graph as an SVG document, laid out as in the paper (its section 2).
 
-        With `reading`, also what is read of a hidden state, by that name, with its noise. `more` are random variables beside, each with what it joins: "Y", the increment, or "∘σ", the noise.
+        With `reading`, also what is read of a hidden state, by that name, with its noise. `more` are random variables
+        beside, each with what it joins: "Y", the increment, or "∘σ", the noise.
         """
         diffusion = "σ" if self.link == "identity" else f"σ, by {self.link}"
         nodes = {
