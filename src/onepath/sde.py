@@ -512,7 +512,7 @@ class SDE(Estimator):
         return plot(self._at(inputs), what, truth=truth, figure=figure)
 
     def draw(self) -> str:
-        """The computational graph as an SVG document; of a hidden state, with what is read of it; with jumps and such."""
+        """The computational graph as an SVG document; with what is read of a hidden state, and with jumps and such."""
         observed, law = self._model.observed, self._model.disturbance
         if observed is None:
             return self._model.graph.draw(more=law.drawing if law is not None and law.found else ())

@@ -87,7 +87,7 @@ def guessed(plain: Steps, x: Floats) -> Guessed:
 
 
 def first_volatility(transitions: Transitions, plain: Steps) -> tuple[Volatility, Transitions]:
-    found = guessed(plain, transitions.x)
+    found = guessed(plain, transitions.points)
     return replace(found.law, constant=found.constant), found.law.as_gaussian(transitions, found.steps)
 
 
