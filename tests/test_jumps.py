@@ -1,13 +1,17 @@
 """Jumps: the mixture's likelihood and its cdf against brute force, and what is learned of jumps that are known."""
 
+import json
 import warnings
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
+from typer.testing import CliRunner
 
 from onepath import SDE, load
+from onepath.cli import app
 from onepath.inference.disturbance.disturbance import Steps
 from onepath.inference.disturbance.jumps import Jumps, none_found
 
@@ -206,3 +210,29 @@ def test_in_two_dimensions_both_coordinates_jump_at_once():
 def test_what_means_nothing_is_refused(options, message):
     with pytest.raises((TypeError, ValueError), match=message):
         SDE(**options).fit(np.zeros(3), dt=1.0)
+
+
+def test_the_command_learns_jumps_and_says_so(tmp_path):
+    x, steps = jumping(n=800, rate=1.5, seed=7)
+    pd.DataFrame({"t_s": 0.02 * np.arange(len(x)), "height": x}).to_csv(tmp_path / "series.csv", index=False)
+    written = ("--model", tmp_path / "m.onepath", "--report", tmp_path / "r.html")
+    words = [str(word) for word in ("fit", tmp_path / "series.csv", "--learn", "none", "--jumps", *written, "--json")]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)["jumps"]
+    assert found["rate"]["lower"] < steps.sum() / 16 < found["rate"]["upper"]
+    assert set(found["steps"]) <= set(range(800))
+    assert len(found["steps"]) == len(found["times"]) == len(found["probability"])
+    said = CliRunner().invoke(app, ["info", str(tmp_path / "m.onepath")]).stdout
+    assert "dW + jumps" in said
+    assert "steps probably jumped" in said
+    page = (tmp_path / "r.html").read_text()
+    assert "dW + jumps" in page
+    assert "steps probably jumped" in page
+    assert ">jumpₙ</text>" in load(tmp_path / "m.onepath").draw()
+    refused = CliRunner().invoke(app, [*words[:5], "--tails", "learn"])
+    assert refused.exit_code != 0
+    assert "cannot be learned together" in refused.stderr
+    table = load(tmp_path / "m.onepath").jumps_.frame()
+    assert table.index.name == "t"
+    assert len(table) == 800

@@ -512,10 +512,10 @@ class SDE(Estimator):
         return plot(self._at(inputs), what, truth=truth, figure=figure)
 
     def draw(self) -> str:
-        """The computational graph as an SVG document; of a hidden state, with what is read of it."""
-        observed = self._model.observed
+        """The computational graph as an SVG document; with what is read of a hidden state, and with jumps and such."""
+        observed, law = self._model.observed, self._model.disturbance
         if observed is None:
-            return self._model.graph.draw()
+            return self._model.graph.draw(more=law.drawing if law is not None and law.found else ())
         whole = "Zₙ" if observed.reading.exposure is None else "mean Zₙ"
         return self._model.graph.draw(whole if observed.reading.order == 1 else "xₙ read")
 

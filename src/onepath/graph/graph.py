@@ -32,6 +32,9 @@ LEAST_VARIANCE = 0.01
 CONSTANT = 1e-6
 """Tolerance of the features of a constant, which one point gives."""
 
+BESIDE = {"Y": (1, 2), "∘σ": (0.5, 2)}
+"""Column and row of what is drawn beside, by what it joins."""
+
 NUDGE = 1e-6
 """How far the features' points are moved away from cells, in standard deviations, where derivatives are used: autodiff
 finds none at distance zero in kernels that are written in terms of distance."""
@@ -418,10 +421,11 @@ class Graph(eqx.Module):
 
     # a picture
 
-    def draw(self, reading: str | None = None) -> str:
+    def draw(self, reading: str | None = None, more: Sequence[tuple[str, str]] = ()) -> str:
         """The graph as an SVG document, laid out as in the paper (its section 2).
 
-        With `reading`, also what is read of a hidden state, by that name, with its noise.
+        With `reading`, also what is read of a hidden state, by that name, with its noise. `more` are random variables
+        beside, each with what it joins: "Y", the increment, or "∘σ", the noise.
         """
         diffusion = "σ" if self.link == "identity" else f"σ, by {self.link}"
         nodes = {
@@ -439,10 +443,11 @@ class Graph(eqx.Module):
         }
         unknown = [Arrow("X", "f", "f"), Arrow("X", "σ", diffusion)]
         products = [("Δt", "∘f"), ("f", "∘f"), ("∘f", "fΔt"), ("Δt", "∘σ"), ("σ", "∘σ"), ("ξ", "∘σ"), ("∘σ", "σξ")]
-        sums = [("σξ", "Y"), ("fΔt", "Y"), ("ε", "Y")]
+        sums = [("σξ", "Y"), ("fΔt", "Y"), ("ε", "Y"), *more]
         if reading is not None:
             nodes |= {"Z": Node(1, 2, reading), "e": Node(0, 2, "eₙ", random=True)}
             sums += [("X", "Z"), ("e", "Z")]
+        nodes |= {label: Node(*BESIDE[target], label, random=True) for label, target in more}
         return draw_graph(nodes, unknown + [Arrow(*ends) for ends in products + sums])
 
     def _repr_svg_(self) -> str:

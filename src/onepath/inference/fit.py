@@ -166,7 +166,7 @@ def widened(found: Fit, since: Floats, options: FitOptions) -> Fit:
     steps = steps_of(transitions, since, *found.increments(transitions.points, transitions.dt))
     if found.learned is None or not is_clustered(steps):
         return found
-    law, _, constant = guessed(steps, transitions.x)
+    law, _, constant = guessed(steps, transitions.points)
     if not law.found:
         return found
     change = Change(Level(4.0 * law.spread**2, law.memory, learned=False), since)

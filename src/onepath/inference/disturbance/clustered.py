@@ -1,8 +1,10 @@
 """A first guess of the noise's level, beside a σ that is simple, and what it says of σ."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.polynomial.legendre import legvander
 from scipy.linalg import solve_banded
 
 from onepath.data.transitions import Transitions
@@ -26,9 +28,8 @@ MOST_STEP = 0.5
 CLEARLY, SMALL = 5.0, 0.05
 """Standard errors from which clustering is no accident; what is added to squares before their logarithms."""
 
-POWERS = (1, 2, 3)
-FREEDOM = 8.0
-"""Numbers that a fit without a level has in its σ, for each dimension, about."""
+DEGREES = (0, 3, 6)
+"""Of the polynomials of each coordinate that ln σ is tried as."""
 
 
 def flattened(steps: Steps, sizes: Floats, design: Floats) -> tuple[Steps, Volatility]:
@@ -68,25 +69,26 @@ class Guessed(NamedTuple):
 
 
 def guessed(plain: Steps, x: Floats) -> Guessed:
-    """The most likely of three, for how many numbers they have: σ constant, a cubic in its logarithm, or σ of a fit
-    without a level, which takes much of that for structure."""
-    n, d = plain.rest.shape
+    """The most likely of polynomials in each coordinate, for how many numbers they have; of degree 0, σ is constant.
+
+    σ of a fit without a level is none of them: it takes much of the level for structure.
+    """
+    n = len(x)
     u = np.clip((x - x.mean(axis=0)) / np.where(np.ptp(x, axis=0) > 0, x.std(axis=0), 1.0), -FAR, FAR)
-    one = np.ones((n, 1))
-    cubic = np.column_stack([one, *(u**power for power in POWERS)])
     same = np.log(plain.dt[:, None] * np.mean(np.square(plain.rest) / plain.dt[:, None], axis=0)) / 2
-    own = np.log(np.diagonal(plain.covariance, axis1=1, axis2=2)) / 2
     found, logs = [], []
-    for sizes, design, freedom in ((same, one, 0.0), (same, cubic, d * (cubic.shape[1] - 1)), (own, one, d * FREEDOM)):
-        steps, law = flattened(plain, sizes, design)
+    for degree in DEGREES:
+        design = np.column_stack([np.ones(n), *(legvander(column / FAR, degree)[:, 1:] for column in u.T)])
+        steps, law = flattened(plain, same, design)
         found.append((law, steps))
+        freedom = same.shape[1] * (design.shape[1] - 1)
         logs.append(float(plain.weight @ law.log_density(steps)) - 0.5 * freedom * np.log(n))
     return Guessed(*found[int(np.argmax(logs))], float(1.0 / np.sum(np.exp(np.asarray(logs) - logs[0]))))
 
 
 def first_volatility(transitions: Transitions, plain: Steps) -> tuple[Volatility, Transitions]:
-    found = guessed(plain, transitions.x)
-    return found.law, found.law.as_gaussian(transitions, found.steps)
+    found = guessed(plain, transitions.points)
+    return replace(found.law, constant=found.constant), found.law.as_gaussian(transitions, found.steps)
 
 
 def is_clustered(steps: Steps) -> bool:

@@ -71,6 +71,9 @@ class Disturbance(ABC):
     symbol: ClassVar[str]
     """What stands for dW in the equation where it was found."""
 
+    drawing: ClassVar[tuple[tuple[str, str], ...]]
+    """Random variables in the drawing of the graph, and what they join."""
+
     price: ClassVar[float]
     """ln of how much more probable it must make the data to be believed."""
 
@@ -116,6 +119,11 @@ class Disturbance(ABC):
     @abstractmethod
     def drawn(self, rng: np.random.Generator, future: Future) -> Drawn:
         """For simulated paths."""
+
+    @property
+    def constant_noise(self) -> float | None:
+        """How probable it is that σ is the same everywhere, where it knows that better than the Gaussian engine."""
+        return None
 
     @property
     def level(self) -> Level | None:

@@ -49,6 +49,7 @@ class Jumps(Disturbance):
 
     name = "jumps"
     symbol = "dW + jumps"
+    drawing = (("jumpₙ", "Y"),)
     price = 7.0
 
     @property
@@ -151,7 +152,7 @@ class Jumps(Disturbance):
         """With 90 % bands of the rate, and of the mean and the root mean square of sizes along each dimension.
 
         That of the rate is the likelihood's, by its curvature; its relative error ε is that of 1/ε² counted jumps, and
-        so many say how well the moments of sizes are known.
+        so many say how well the moments of sizes are known, each seen with the noise of its step.
         """
         if not self.found:
             # so many jumps would be missed altogether once in twenty times
@@ -168,13 +169,18 @@ class Jumps(Disturbance):
 
         error = float(errors_of(likelihood, 1 + d)[0])
         bands = {"rate": around(total, error)}
-        square, fourth = np.diagonal(self.second_moment), self._fourth_moment
+        # what is seen of a jump has the noise of its step in it
+        chance = steps.weight * self.probability(steps)
+        noise = np.tensordot(chance / chance.sum(), steps.covariance, axes=1)
+        seen = replace(self, covariances=self.covariances + noise)
+        square, fourth = np.diagonal(seen.second_moment), seen._fourth_moment
         spread = np.sqrt(np.maximum(square - np.square(self.mean), 0.0))
+        size = np.sqrt(np.diagonal(self.second_moment))
         for i in range(d):
             reach = NINETY * error * spread[i]
             bands[f"mean {i}"] = Banded(float(self.mean[i]), float(self.mean[i] - reach), float(self.mean[i] + reach))
-            relative = 0.5 * error * np.sqrt(max(fourth[i] / square[i] ** 2 - 1.0, 0.0))
-            bands[f"size {i}"] = around(float(np.sqrt(square[i])), relative)
+            relative = 0.5 * error * np.sqrt(max(fourth[i] - square[i] ** 2, 0.0)) / size[i] ** 2
+            bands[f"size {i}"] = around(float(size[i]), float(relative))
         return replace(self, bands=bands)
 
     @property

@@ -21,7 +21,7 @@ def local_steps(transitions: Transitions, since: Floats) -> Steps:
     # most fits do without it
     from scipy.spatial import cKDTree
 
-    x, y, dt, n = transitions.x, transitions.y, transitions.dt, len(transitions)
+    x, y, dt, n = transitions.points, transitions.y, transitions.dt, len(transitions)
     spread = np.std(x, axis=0)
     points = x / np.where(spread > 0, spread, 1.0)
     count = min(NEIGHBOURS, n)

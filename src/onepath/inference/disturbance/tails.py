@@ -42,6 +42,7 @@ class Tails(Disturbance):
 
     name = "tails"
     symbol = "dL"
+    drawing = (("1/√τₙ", "∘σ"),)
     price = 3.0
 
     @property

@@ -90,7 +90,8 @@ def _told(found: Fit, transitions: Transitions, disturbance: Disturbance, steps:
     constant = transitions.total * (0.5 * d * LOG_2PI + float(np.sum(np.log(found.units.scale))))
     misfit = -float(steps.weight @ disturbance.log_density(steps)) - constant
     more = misfit - completion.place.misfit
-    told = Completed(
-        informed(posterior, *disturbance.shares), replace(completion, loss=completion.loss + more), evidence - more
-    )
+    posterior = informed(posterior, *disturbance.shares)
+    if disturbance.constant_noise is not None:
+        posterior = posterior.with_constant_noise(disturbance.constant_noise)
+    told = Completed(posterior, replace(completion, loss=completion.loss + more), evidence - more)
     return found._replace(transitions=transitions, completed=told, disturbance=disturbance)

@@ -49,16 +49,22 @@ class Volatility(Disturbance):
 
     spread: float  # standard deviation of ℓ
     memory: float  # τ, in units of time
+    constant: float = 0.0  # probability that σ is the same everywhere
     last: tuple[float, float] = (0.0, 0.0)  # mean and standard deviation of ℓ in the last step, given all before
     bands: dict[str, Banded] = field(default_factory=dict)  # of "spread" and "memory"
 
     name = "volatility"
     symbol = "e^ℓ dW"
+    drawing = (("exp ℓₙ", "∘σ"),)
     price = 5.0
 
     @property
     def found(self) -> bool:
         return self.spread > 0.0
+
+    @property
+    def constant_noise(self) -> float | None:
+        return self.constant
 
     @property
     def level(self) -> Level | None:

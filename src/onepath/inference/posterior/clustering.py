@@ -2,8 +2,8 @@
 
 ln of a squared residual is ln V + h + noise: h an OU process of variance H and memory τ, the noise of variance 2 as
 Fisher's information has it, together of covariance 2I + K. Where the level is learned too, information is that of
-generalised least squares, Φᵀ (2I + K)⁻¹ Φ. Where it is not, residuals count as independent, and the covariance that
-this leads to is A⁻¹ B A⁻¹ with A = ½ ΦᵀΦ and B = ¼ Φᵀ (2I + K) Φ.
+generalised least squares, Φᵀ (2I + K)⁻¹ Φ. Where it is not, squares count as independent, and the covariance that this
+leads to is A⁻¹ B A⁻¹ with A = ½ ΦᵀΦ and B = ¼ Φᵀ C Φ, C the covariance of squared residuals.
 """
 
 from typing import NamedTuple
@@ -69,7 +69,9 @@ def clustering_of(level: Level, cells: Cells, u: Floats, since: Floats) -> Clust
         moved = in_proportion(member - mean, since, level.variance, level.memory)
         moved = moved - moved.mean(axis=0) + mean
     else:
-        moved = added_up(member, since, level.variance, level.memory)
+        # squares, and not their logarithms, are what is averaged: of variance 3 e^H - 1, and of covariance e^(Hρ) - 1
+        moved = np.exp(level.variance) * member
+        moved += 0.5 * np.expm1(level.variance) * correlated(member, since, level.memory)
     root = 1.0 / np.sqrt(np.maximum(member.sum(axis=0), 1.0))
     matrix = np.eye(len(cells.weight))
     within = root[:, None] * (member.T @ moved) * root
@@ -89,11 +91,11 @@ def in_proportion(columns: Floats, since: Floats, variance: float, memory: float
     return np.asarray(columns - solveh_banded(banded, columns))
 
 
-def added_up(columns: Floats, since: Floats, variance: float, memory: float) -> Floats:
-    """(I + ½ K) of columns (n, p)."""
+def correlated(columns: Floats, since: Floats, memory: float) -> Floats:
+    """Correlations e^(-|t - t'| / τ) times columns (n, p), within records."""
     left = np.exp(-since / memory)
     forth, back = columns.copy(), columns.copy()
     for i in range(1, len(columns)):
         forth[i] += left[i] * forth[i - 1]
         back[-1 - i] += left[-i] * back[-i]
-    return np.asarray(columns + 0.5 * variance * (forth + back - columns))
+    return np.asarray(forth + back - columns)
