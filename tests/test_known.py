@@ -1,6 +1,7 @@
 """What is known of drift or diffusion: against maximum likelihood, against the truth, and at the door."""
 
 import pickle
+import xml.etree.ElementTree as ElementTree
 
 import jax.numpy as jnp
 import numpy as np
@@ -159,3 +160,14 @@ def test_jets_of_sums_and_products_are_those_of_functions():
 def test_what_cannot_be_known_is_refused(settings, said):
     with pytest.raises((ValueError, TypeError), match=said):
         SDE(learn=None, progress=False, **settings).fit(ornstein_uhlenbeck(60), dt=0.1)
+
+
+@pytest.mark.parametrize(("rest", "labels"), [(True, ["known + f", "σ, by softplus"]), (False, ["σ, by softplus"])])
+def test_the_graph_draws_what_is_unknown(rest, labels):
+    drift = Known(restoring, k=1.0, rest=rest)
+    given = {"learn": None, "transition": "euler", "progress": False, "cells": 64}
+    sde = SDE(drift=drift, **given).fit(ornstein_uhlenbeck(60), dt=0.1, inputs=np.arange(61.0))
+    root = ElementTree.fromstring(sde.graph_.draw())
+    groups = [g for g in root.iter("{http://www.w3.org/2000/svg}g") if g.get("class") == "unknown"]
+    assert ["".join(g.itertext()) for g in groups] == labels
+    assert "Xₙ, uₙ" in sde.graph_.draw()

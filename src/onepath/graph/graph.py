@@ -422,26 +422,31 @@ class Graph(eqx.Module):
     # a picture
 
     def draw(self, reading: str | None = None, more: Sequence[tuple[str, str]] = ()) -> str:
-        """The graph as an SVG document, laid out as in the paper (its section 2).
+        """The graph as an SVG document, laid out as in the paper (its section 2); what is known altogether is black.
 
         With `reading`, also what is read of a hidden state, by that name, with its noise. `more` are random variables
         beside, each with what it joins: "Y", the increment, or "∘σ", the noise.
         """
         diffusion = "σ" if self.link == "identity" else f"σ, by {self.link}"
+        names = {"f": "f" if self.drift else "", "σ": diffusion if self.diffusion else ""}
+        if self.physics is not None and self.physics.drift is not None and self.drift:
+            names["f"] = "known + f"
+        if self.physics is not None and self.physics.diffusion is not None and self.diffusion:
+            names["σ"] = f"known · {diffusion}"
         nodes = {
             "ξ": Node(0, 0, "ξₙ", random=True),
             "σξ": Node(0, 1, "σ̄ₙ √Δtₙ ξₙ"),
             "∘σ": Node(1, 0),
             "σ": Node(1, 1, "σ̄ₙ"),
             "Δt": Node(2, 0, "Δtₙ"),
-            "X": Node(2, 1, "Xₙ"),
+            "X": Node(2, 1, "Xₙ, uₙ" if self.inputs else "Xₙ"),
             "Y": Node(2, 2, "Yₙ"),
             "∘f": Node(3, 0),
             "f": Node(3, 1, "f̄ₙ"),
             "ε": Node(3, 2, "εₙ", random=True),
             "fΔt": Node(4, 1, "f̄ₙ Δtₙ"),
         }
-        unknown = [Arrow("X", "f", "f"), Arrow("X", "σ", diffusion)]
+        unknown = [Arrow("X", target, name) for target, name in names.items()]
         products = [("Δt", "∘f"), ("f", "∘f"), ("∘f", "fΔt"), ("Δt", "∘σ"), ("σ", "∘σ"), ("ξ", "∘σ"), ("∘σ", "σξ")]
         sums = [("σξ", "Y"), ("fΔt", "Y"), ("ε", "Y"), *more]
         if reading is not None:

@@ -22,7 +22,7 @@ def parts_of(graph: Graph, mask: Mask) -> Integers:
     """
     touched = _coordinates(graph)
     parts = [np.full(np.shape(leaf), SEVERAL) for leaf in jax.tree.leaves(graph.parameters)]
-    if all(len(each) == 1 for each in touched):
+    if not graph.constants and all(len(each) == 1 for each in touched):
         left = chain.from_iterable(touched)
         owners = [np.array([next(left) for _ in range(each.outputs)]) for each in graph.unknown]
         kernels = [

@@ -104,7 +104,7 @@ def ask_season(residuals: Residuals, lines: list[Line], times: str) -> Check:
         best.share > DRIFT_SHARE,
         f"No season: the sharpest line in the residuals' spectrum has {best.share:.2%} of their variance.{short}",
         f"A season: residuals repeat with a period of {length:.4g} {times}, which is {best.share:.1%} of their "
-        "variance. Subtract the mean cycle, or add its phase as a dimension.",
+        "variance. Fit once more with that season.",
         specific=True,
     )
 

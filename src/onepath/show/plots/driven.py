@@ -70,6 +70,8 @@ def _ticks(axes: Axes, model: Model, one: Input) -> None:
     if one.kind == CLASS:
         axes.set_xticks(range(len(one.levels)), [plain(level) for level in one.levels])
         axes.set_xlim(-0.5, len(one.levels) - 0.5)
+    if one.kind == TREND:
+        name = "time" if model.trajectory.unit is None else f"time, {model.trajectory.times}"
     if one.period:
         axes.set_xlim(0.0, one.period)
         name = f"{name}: {model.trajectory.times} since the cycle began"
