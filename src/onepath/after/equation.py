@@ -5,6 +5,7 @@ from math import floor, log10
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from onepath.model import Model, asked_once
 from onepath.numerics.arrays import Floats, Integers, evenly
@@ -132,9 +133,9 @@ def fit_polynomial(x: Floats, mean: Floats, draws: Floats) -> Polynomial:
     return Polynomial(exponents[kept], coefficients, errors, explained, misfit)
 
 
-def _times(part: Floats, whole: Floats) -> Floats:
+def _times(part: npt.ArrayLike, whole: npt.ArrayLike) -> Floats:
     """How many times the whole goes into a part, neither below 0: at most 1 / `LEAST`, also where it is nothing."""
-    return np.asarray(part / np.maximum(whole, np.maximum(LEAST * part, TINY)))
+    return np.asarray(part / np.maximum(whole, np.maximum(LEAST * np.asarray(part), TINY)))
 
 
 def _design(x: Floats, exponents: Integers) -> Floats:

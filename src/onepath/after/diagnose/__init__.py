@@ -4,7 +4,6 @@ Every test is made on residuals whitened by the model's own law, so that noise w
 """
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -35,10 +34,8 @@ from onepath.after.diagnose.table import Table, tabled
 from onepath.after.diagnose.waves import ask_waves
 from onepath.data.transitions import Transitions
 from onepath.inference.disturbance.disturbance import since_of
-from onepath.inference.posterior.increments import increments
 from onepath.model import Model, asked_once
 from onepath.numerics.arrays import Floats, Integers, evenly
-from onepath.numerics.precision import in_double
 
 __all__ = ["CheckResult", "Diagnosis", "diagnose", "diagnosis_of", "whitened"]
 
@@ -98,10 +95,9 @@ def residuals_in(model: Model) -> Residuals:
 def _compared(model: Model) -> tuple[Transitions, Integers, Increments]:
     """Transitions, their rows and their law, in the coordinates that are compared; of a filter's those that count.
 
-    The law does not hold the model, which keeps answers that hold the law: in a circle, both would outlive their use.
+    The law is that of a copy without answers: a model that keeps an answer that holds the model outlives its use.
     """
-    transitions, row = model.transitions, model.trajectory.step
-    law = in_double(partial(increments, model.posterior, model.units))
+    transitions, row, law = model.transitions, model.trajectory.step, replace(model).increments
     if model.observed is not None and not transitions.alike:
         counted = np.flatnonzero(transitions.weight > 0)
         transitions, row = replace(transitions.rows(counted), weights=None), row[counted]

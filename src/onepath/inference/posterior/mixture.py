@@ -20,7 +20,7 @@ from onepath.inference.learning.criterion import Stage
 from onepath.inference.learning.learned import LearnedTheta
 from onepath.inference.posterior.clustering import Clustering
 from onepath.inference.posterior.posterior import Member, Posterior, member_of
-from onepath.numerics.arrays import Flags, Floats
+from onepath.numerics.arrays import Floats
 from onepath.numerics.linalg import constant
 
 MOST_POINTS = {1: 256, 2: 64, 3: 32}
@@ -78,7 +78,6 @@ def complete_at(
     """
     thetas, densities = _thetas(graph, mask, learned)
     best, each, values = _complete(thetas, graph, mask, cells, options, start, clustering)
-    members = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
     at_best, *others = values
     if not (np.isfinite(best.loss) and np.isfinite(at_best)):
         raise RuntimeError(
@@ -86,18 +85,13 @@ def complete_at(
             "for values or steps many orders of magnitude from the others; kernels, links or a noise_variance of your "
             "own are best left out."
         )
-    mass, band_mass = constant([1.0]), None
-    if learned is None or not np.any(np.isfinite(others[: len(densities)])):
-        members = jax.tree.map(lambda leaf: leaf[:1], members)
-    else:
+    mass, band_mass, sound = constant([1.0]), None, each[:1]
+    if learned is not None and np.any(np.isfinite(others[: len(densities)])):
         mass, band_mass = masses(learned, thetas[1:], np.asarray(others), densities)
-        members = jax.tree.map(lambda leaf: _sound(leaf, np.isfinite(others)), members)
+        # where completion failed there is no mass, and nothing may be NaN either
+        sound = [member if np.isfinite(value) else each[0] for member, value in zip(each[1:], others, strict=True)]
+    members = jax.tree.map(lambda *leaves: np.stack(leaves), *sound)
     return Completed(Posterior(graph, members, mass, mask, band_mass), best, -float(at_best))
-
-
-def _sound(leaf: np.ndarray, sound: Flags) -> np.ndarray:
-    """Of all θ but the first; that one's where completion failed, which has no mass and must not be NaN either."""
-    return np.where(sound.reshape(-1, *[1] * (leaf.ndim - 1)), leaf[1:], leaf[:1])
 
 
 def _thetas(graph: Graph, mask: Mask, learned: LearnedTheta | None) -> tuple[Floats, Floats]:
