@@ -31,6 +31,7 @@ from onepath.inference.learning.search import (
 from onepath.inference.observation import Exact, Observation
 from onepath.inference.options import FitOptions
 from onepath.inference.posterior.clustering import Level, clustering_of
+from onepath.inference.posterior.increments import increments
 from onepath.inference.posterior.mixture import Completed, CompletionOptions, complete_at, with_features
 from onepath.inference.result import Fit
 from onepath.numerics.arrays import Floats
@@ -163,8 +164,11 @@ def widened(found: Fit, since: Floats, options: FitOptions) -> Fit:
     Nothing is changed where they do not.
     """
     transitions = found.transitions
-    steps = steps_of(transitions, since, *found.increments(transitions.points, transitions.dt))
-    if found.learned is None or not is_clustered(steps):
+    if found.learned is None:
+        return found
+    best = found.completed.posterior.most_probable
+    steps = steps_of(transitions, since, *increments(best, found.units, transitions.points, transitions.dt))
+    if not is_clustered(steps):
         return found
     law, _, constant = guessed(steps, transitions.points)
     if not law.found:
