@@ -17,6 +17,8 @@ from onepath.data.transitions import transitions_of, units_of
 from onepath.gp.features import Unknown, with_bases
 from onepath.gp.kernels import Driven, Linear, Matern, default_drift_kernel, stacked, terms
 from onepath.graph.default import GraphOptions, build_graph
+from onepath.io.columns import Chosen, choose_columns
+from onepath.io.errors import BadTable
 
 L2 = kernels.distance.L2Distance()
 
@@ -265,3 +267,21 @@ def test_a_weight_of_two_is_a_transition_given_twice():
     here, there = units_of(weighted, common=False), units_of(twice, common=False)
     assert_allclose(here.input_location, there.input_location)
     assert_allclose(here.input_scale, there.input_scale)
+
+
+def test_the_command_takes_inputs_by_their_columns():
+    x, u = controlled(30)
+    frame = pd.DataFrame({"t": 0.05 * u.index, "x": x, **u, "mode": ["on", "off", "n.d."] * 10 + ["on"]})
+    seen = choose_columns(
+        frame.iloc[::-1], Chosen(time="t", inputs=("level", "mode"), values=("x",), missing=("n.d.",))
+    )
+    assert_allclose(seen.x["x"], x)  # turned round, as the inputs are
+    assert_allclose(seen.inputs["level"], u.level)
+    assert seen.inputs["mode"].isna().sum() == 10
+    assert "inputs from 'level', 'mode'" in seen.notes
+    grouped = choose_columns(
+        frame.assign(run=[0] * 16 + [1] * 15), Chosen(dt=0.05, values=("x",), group="run", inputs=("level",))
+    )
+    assert [len(part) for part in grouped.inputs] == [16, 15]
+    with pytest.raises(BadTable, match="a column is one of them"):
+        choose_columns(frame, Chosen(time="t", values=("x",), inputs=("x",)))

@@ -15,6 +15,10 @@ DIAMETER = {CLASS: 2.0, SEASON: 2.0 * np.sqrt(2.0)}
 """Of their columns: how far two classes, or two ends of a cycle, are apart."""
 
 
+FAR = 2.0
+"""Times its range: an input whose length may be more, but need not, matters perhaps."""
+
+
 class Reach(NamedTuple):
     """How far an input must move for a function to change, against how far it has moved.
 
@@ -28,10 +32,10 @@ class Reach(NamedTuple):
 
     @property
     def clarity(self) -> str:
-        """Whether the input matters: "yes", "no", or "perhaps" where the interval of its length says either."""
+        """Whether the input matters: "yes", "no", or "perhaps" where the interval of its length goes far beyond."""
         if self.length.value > self.span:
             return "no"
-        return "perhaps" if self.length.upper > self.span else "yes"
+        return "perhaps" if self.length.upper > FAR * self.span else "yes"
 
 
 def reaches(model: Model, function: str) -> list[Reach]:

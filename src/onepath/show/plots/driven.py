@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from onepath.data.inputs import CLASS, TREND, Input
+from onepath.data.seasons import is_a_year
 from onepath.model import Curve, Model
 from onepath.numerics.arrays import Floats
 from onepath.show.numbers import Shown, shown_at
@@ -14,6 +15,9 @@ from onepath.show.sentences import noise
 
 POINTS, STATES = 73, (0.1, 0.5, 0.9)
 """Along an input; and quantiles of the state at which it is looked along, in one dimension."""
+
+SHORT = 6
+"""Letters of a name that a legend has room for, once for each state."""
 
 BAND, APART = 0.15, 0.12
 """How opaque a band is, where several overlap; and how far bars of one class stand from each other."""
@@ -46,7 +50,8 @@ def _lines(model: Model, index: int) -> tuple[Floats, list[tuple[str, int, Shown
     at[:, index] = u
     x, name = model.transitions.x, plain(model.names[0])
     if model.dimension == 1:
-        states = [(f"{name} = {state:.3g}", 0, np.array([state])) for state in np.quantile(x[:, 0], STATES)]
+        begin = f"{name} = " if len(name) <= SHORT else "at "
+        states = [(f"{begin}{state:.3g}", 0, np.array([state])) for state in np.quantile(x[:, 0], STATES)]
     else:
         states = [(plain(name), k, np.median(x, axis=0)) for k, name in enumerate(model.names)]
     return u, [(label, k, shown_at(model, model.joined(np.tile(state, (len(u), 1)), at))) for label, k, state in states]
@@ -74,7 +79,7 @@ def _ticks(axes: Axes, model: Model, one: Input) -> None:
         name = "time" if model.trajectory.unit is None else f"time, {model.trajectory.times}"
     if one.period:
         axes.set_xlim(0.0, one.period)
-        name = f"{name}: {model.trajectory.times} since the cycle began"
-        if one.offset or model.trajectory.clock.origin is not None:
-            name = f"{plain(one.name)}: {model.trajectory.times} since the beginning of the year"
+        trajectory = model.trajectory
+        cycle = "the year" if is_a_year(trajectory.clock, trajectory.unit, one.period) else "its cycle"
+        name = f"{name}: {trajectory.times} into {cycle}"
     axes.set_xlabel(name)
