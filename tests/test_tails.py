@@ -7,7 +7,7 @@ from scipy import stats
 from onepath import SDE, load
 from onepath.inference.disturbance.clustered import is_clustered
 from onepath.inference.disturbance.disturbance import Steps
-from onepath.inference.disturbance.tails import Tails
+from onepath.inference.disturbance.tails import Tails, log_student, shared
 
 
 def some_steps(n=300, d=2, freedom=4.0, seed=0):
@@ -76,9 +76,14 @@ def test_shares_are_fishers_information():
         weight = nu / (nu + np.square(white).sum(axis=1))
         own = (nu + d) / nu * weight
         in_mean, in_scale = np.var(own * white[:, 0]), np.var(own * np.square(white[:, 0]) - 1.0)
-        drift, diffusion = Tails(nu, d).shares
+        drift, diffusion = Tails(nu, d, fixed=True).shares
         assert drift == pytest.approx(in_mean / weight.mean(), rel=0.02)
         assert diffusion == pytest.approx(in_scale / 2 / weight.mean(), rel=0.02)
+        square, step = np.square(white).sum(axis=1), 1e-3
+        of_freedom = (log_student(square, nu + step, d) - log_student(square, nu - step, d)) / (2 * step)
+        of_scale = own * square - d
+        assert shared(nu, d) == pytest.approx(np.corrcoef(of_freedom, of_scale)[0, 1] ** 2, rel=0.03)
+        assert Tails(nu, d).shares[1] == pytest.approx((1 - shared(nu, d)) * diffusion)
 
 
 def heavy(n=2500, freedom=4.0, dt=0.02, seed=0):

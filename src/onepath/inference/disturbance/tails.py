@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import betainc, gammainccinv, gammaincinv, gammaln
+from scipy.special import betainc, gammainccinv, gammaincinv, gammaln, polygamma
 
 from onepath.data.transitions import Transitions
 from onepath.inference.disturbance.disturbance import (
@@ -114,16 +114,28 @@ class Tails(Disturbance):
     @property
     def shares(self) -> tuple[float, float]:
         """Fisher's information about a mean is (ν + d) / (ν + d + 2) of a normal law's, about a scale's logarithm
-        (ν + d - 1) / (ν + d + 2); the weights, on average ν / (ν + d), are what the engine takes it to be."""
+        (ν + d - 1) / (ν + d + 2), less what it shares with ν where that is learned; the weights, on average
+        ν / (ν + d), are what the engine takes it to be."""
         if not self.found:
             return 1.0, 1.0
         nu, d = self.freedom, self.dimension
         taken = nu / (nu + d)
-        return (nu + d) / (nu + d + 2) / taken, (nu + d - 1) / (nu + d + 2) / taken
+        left = 1.0 if self.fixed else 1.0 - shared(nu, d)
+        return (nu + d) / (nu + d + 2) / taken, left * (nu + d - 1) / (nu + d + 2) / taken
 
     def drawn(self, rng: np.random.Generator, future: Future) -> Drawn:
         shape = future.paths, future.steps
         return Drawn(np.sqrt(self.freedom / rng.chisquare(self.freedom, shape)) if self.found else np.ones(shape))
+
+
+def shared(freedom: float, dimension: int) -> float:
+    """Squared correlation of the scores of ν and of the scale's logarithm."""
+    nu, d = freedom, dimension
+    scale, both = 2 * d * nu / (nu + d + 2), 2 * d / ((nu + d) * (nu + d + 2))
+    own = (polygamma(1, nu / 2) - polygamma(1, (nu + d) / 2)) / 4 - d * (nu + d + 4) / (
+        2 * nu * (nu + d) * (nu + d + 2)
+    )
+    return float(both**2 / (scale * own))
 
 
 def first_tails(freedom: float | None, transitions: Transitions, plain: Steps) -> tuple[Tails, Transitions]:
