@@ -1,6 +1,7 @@
 """Readings of hidden states: the filter against dense Gaussians, and what is learned against known truth."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -338,6 +339,14 @@ def test_errors_must_be_those_of_the_values():
         SDE(progress=False).fit(x, dt=0.1, error=np.ones(3))
     with pytest.raises(ValueError, match="in row 4: a standard error is a number from 0 on"):
         SDE(progress=False).fit(x, dt=0.1, error=np.where(np.arange(201) == 4, -1.0, 1.0))
+
+
+def test_what_a_step_forgets_is_said_to_be_hardly_known():
+    """One reading per relaxation time: noise and diffusion are told apart by little."""
+    x = ornstein_uhlenbeck(800, 1.0 / RATE, 0)
+    z = x + 0.2 * np.random.default_rng(1).standard_normal(len(x))
+    sde = SDE(measurement="learn", progress=False).fit(z, dt=1.0 / RATE)
+    assert re.search("hardly (tell|told)", sde.summary())
 
 
 def test_nothing_is_hidden_unless_asked():

@@ -18,6 +18,9 @@ from onepath.show import numbers
 MUCH = 0.1
 """Share of an increment's mean square in λ from which the diffusion is not the whole story."""
 
+COARSE = 0.3
+"""|f'| Δt from which a state is forgotten too soon to tell noise of readings from its own."""
+
 LITTLE = 0.3
 """Of an increment: what noise of readings must be under to be called little."""
 
@@ -208,6 +211,11 @@ def _learned_noise(model: Model) -> list[str]:
                 f"Readings{of} have an error of at most {high:.4g}, and maybe none: at this step the data hardly tell "
                 "noise of readings from diffusion. Read more often, or give the error that the instrument has."
             )
+    if model.stiffness is not None and model.stiffness.change > COARSE:
+        said.append(
+            f"A step lasts {model.stiffness.change:.2g} relaxation times, so noise of readings and diffusion are "
+            "hardly told apart: both are less certain than their bands say. Read more often, or give the error."
+        )
     return said
 
 

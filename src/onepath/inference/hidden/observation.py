@@ -18,7 +18,7 @@ from onepath.inference.observation import FitTo, Observation
 from onepath.inference.result import Fit
 from onepath.numerics.arrays import Floats
 
-TURNS = 8
+TURNS = 30
 """Of the filter with the fit, at most, between learning kernels first and last."""
 
 SETTLED = 0.5
@@ -53,6 +53,8 @@ class Hidden(Observation):
         readings = readings_of(trajectory, self.reading)
         path = first_path(readings)
         fit, best = fit_to(filtered_transitions(readings, path), None), -np.inf
+        if self.reading.order == 1 and self.reading.exposure is None:
+            fit = self._better(readings, fit, path, fit_to)
         for _ in range(TURNS):
             path, found = _searched(readings, self._law(fit), path)
             if found.judged.value < best + SETTLED:
@@ -76,6 +78,15 @@ class Hidden(Observation):
         posterior = fit.completed.posterior
         moved = replace(posterior, graph=posterior.graph.with_law(LINEARISED))
         return fit._replace(completed=fit.completed._replace(posterior=moved))
+
+    def _better(self, readings: Readings, fit: Fit, path: Path, fit_to: FitTo) -> Fit:
+        """This fit, or one to the readings themselves if that foretells them better.
+
+        A random walk takes what is forgotten within a step for noise of readings, and turns do not lead away from that.
+        """
+        plain = fit_to(unfiltered_transitions(readings), fit)
+        values = [_searched(readings, each, path)[1].judged.value for each in (fit, plain)]
+        return plain if values[1] > values[0] else fit
 
     def _next(self, readings: Readings, fit: Fit, path: Path, found: Search, fit_to: FitTo) -> Fit:
         """The next fit: to filtered increments, and once more, to increments that go all the way.
@@ -108,6 +119,14 @@ def _searched(readings: Readings, law: Law, path: Path) -> tuple[Path, Search]:
         path = with_exposure(readings, law, path)
     found = search(path.rows, path.setting, path.scales, readings)
     return path._replace(scales=found.scales, found=filtered(found.scales, path.rows, path.setting)), found
+
+
+def unfiltered_transitions(readings: Readings) -> Transitions:
+    """From reading to reading, where both are whole."""
+    to, whole = np.flatnonzero(readings.begins == 0), readings.whole
+    weight = (whole[to] & whole[to - 1]).astype(float)
+    start, y = readings.z[to - 1], readings.z[to] - readings.z[to - 1]
+    return Transitions(start, y, readings.dt[to], None if weight.all() else weight, row=to - 1)
 
 
 def filtered_transitions(
