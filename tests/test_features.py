@@ -156,7 +156,7 @@ def test_units_and_amplitude_are_those_stated():
     x = 3 + 2 * np.asarray(u)[:POINTS]
     expected = 0.25**2 * matern52(x, x, 0.9)
     assert_allclose(gram(completed, u[:POINTS]), expected, rtol=0, atol=1e-11)
-    assert_allclose(completed.prior_covariance(u[:POINTS])[0], expected, rtol=0, atol=1e-14)
+    assert_allclose(completed.prior_covariance(u[:POINTS], u[:POINTS])[0], expected, rtol=0, atol=1e-14)
     assert_allclose(completed.prior_variance(u[:POINTS])[:, 0], np.diag(expected), rtol=0, atol=1e-14)
 
 

@@ -97,10 +97,10 @@ class Unknown(eqx.Module):
         x = self.inputs(u)
         return (jnp.square(self.amplitude)[:, None] * self._each_output(lambda kernel: kernel(x))).T
 
-    def prior_covariance(self, u: Float[Array, "n dq"]) -> Float[Array, "outputs n n"]:
+    def prior_covariance(self, u: Float[Array, "n dq"], v: Float[Array, "m dq"]) -> Float[Array, "outputs n m"]:
         """k(x, x'), the amplitude included."""
-        x = self.inputs(u)
-        return jnp.square(self.amplitude)[:, None, None] * self._each_output(lambda kernel: kernel(x, x))
+        x, other = self.inputs(u), self.inputs(v)
+        return jnp.square(self.amplitude)[:, None, None] * self._each_output(lambda kernel: kernel(x, other))
 
 
 class Known(eqx.Module):

@@ -260,8 +260,8 @@ class Graph(eqx.Module):
     def prior_variance(self, u: Float[Array, "n dq"]) -> Float[Array, "n functions"]:
         return jnp.concatenate([function.prior_variance(u) for function in self.unknown], axis=1)
 
-    def prior_covariance(self, u: Float[Array, "n dq"]) -> Float[Array, "functions n n"]:
-        return jnp.concatenate([function.prior_covariance(u) for function in self.unknown], axis=0)
+    def prior_covariance(self, u: Float[Array, "n dq"], v: Float[Array, "m dq"]) -> Float[Array, "functions n m"]:
+        return jnp.concatenate([function.prior_covariance(u, v) for function in self.unknown], axis=0)
 
     @property
     def offset(self) -> Float[Array, " functions"]:

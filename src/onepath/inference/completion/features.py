@@ -19,9 +19,6 @@ from onepath.numerics.blocks import Blocks
 from onepath.numerics.compiled import Bound, compiled
 from onepath.numerics.linalg import lower_root, lower_solved, upper_solved
 
-SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
-"""Numbers of points that programs are compiled for."""
-
 Similar = list[list[tuple[Floats, Floats]]]
 """For each unknown, for each term of its kernel: k(Z, Z) (outputs, p, p) and k(x, Z) (outputs, n, k, p)."""
 
@@ -136,11 +133,6 @@ class Output(NamedTuple):
     unknown: int
     output: int
     ranks: Sequence[int]
-
-
-def padded_to(count: int) -> int:
-    """The next of few sizes, so that compiled code serves every grid."""
-    return next((size for size in SIZES if size >= count), count)
 
 
 class FeatureSource:

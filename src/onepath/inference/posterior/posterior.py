@@ -12,9 +12,9 @@ from jaxtyping import Array, Float
 from onepath.gp.parameters import Mask
 from onepath.graph.graph import Graph, graph_at
 from onepath.inference.completion import Block, Objective, Place
-from onepath.inference.completion.features import Features, FeatureSource, padded_to
+from onepath.inference.completion.features import Features, FeatureSource
 from onepath.numerics.arrays import Floats, Integers
-from onepath.numerics.blocks import padded_rows
+from onepath.numerics.blocks import Blocks
 from onepath.numerics.compiled import Bound, compiled
 from onepath.numerics.linalg import constant, lower_root, lower_roots, lower_solved, square_root, upper_solved
 
@@ -120,12 +120,12 @@ class Posterior(eqx.Module):
         """
         n, functions = len(u), self.graph.functions
         drawn = np.empty((len(chosen), n, functions))
-        covariances = Bound(_prior_covariances, self.graph, self.mask, padded_rows(u, padded_to(n)))
+        prior_of = PriorCovariance(self.graph, self.mask, u)
         for s, (member, features) in enumerate(self.sources(u)):
             here = np.flatnonzero(chosen == s)
             if len(here) == 0:
                 continue
-            phi, prior = features.phi[:, :, 0], covariances(member.theta)[:, :n, :n]
+            phi, prior = features.phi[:, :, 0], prior_of(member.theta)
             shifts = upper_solved(np.asarray(member.lower), normals[here].T).T.reshape(len(here), functions, -1)
             for f, own in enumerate(features.layout.columns):
                 half = square_root(prior[f] - phi[f] @ phi[f].T)
@@ -176,11 +176,31 @@ def _averaged(
     return jax.vmap(one)(mean, lower, u, dt)
 
 
+class PriorCovariance:
+    """k(x, x') of each unknown function at the same points for any θ, pair by pair of their blocks."""
+
+    def __init__(self, graph: Graph, mask: Mask, u: Floats) -> None:
+        self.blocks = Blocks.of(*np.shape(u))
+        self.between = Bound(_prior_covariances, graph, mask)
+        self.functions, self.parts = graph.functions, self.blocks.cut(u)
+
+    def __call__(self, theta: Floats) -> Floats:
+        """(functions, n, n)."""
+        size, room = self.blocks.size, self.blocks.room
+        whole = np.empty((self.functions, room, room))
+        for j, right in enumerate(self.parts):
+            for i, left in enumerate(self.parts[: j + 1]):
+                rows, columns = slice(i * size, (i + 1) * size), slice(j * size, (j + 1) * size)
+                whole[:, rows, columns] = found = self.between(theta, left, right)
+                whole[:, columns, rows] = np.swapaxes(found, 1, 2)
+        return whole[:, : self.blocks.count, : self.blocks.count]
+
+
 @compiled
 def _prior_covariances(
-    theta: Float[Array, " k"], graph: Graph, mask: Mask, u: Float[Array, "n dq"]
-) -> Float[Array, "f n n"]:
-    return graph_at(graph, mask, theta).prior_covariance(u)
+    theta: Float[Array, " k"], u: Float[Array, "n dq"], v: Float[Array, "m dq"], graph: Graph, mask: Mask
+) -> Float[Array, "f n m"]:
+    return graph_at(graph, mask, theta).prior_covariance(u, v)
 
 
 def _moments(
