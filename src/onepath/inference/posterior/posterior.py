@@ -125,7 +125,7 @@ class Posterior(eqx.Module):
             here = np.flatnonzero(chosen == s)
             if len(here) == 0:
                 continue
-            phi, prior = features.phi[:, :, 0], prior_of(member.theta)
+            phi, prior = features.phi[:, :, 0], prior_of(np.asarray(member.theta))
             shifts = upper_solved(np.asarray(member.lower), normals[here].T).T.reshape(len(here), functions, -1)
             for f, own in enumerate(features.layout.columns):
                 half = square_root(prior[f] - phi[f] @ phi[f].T)
