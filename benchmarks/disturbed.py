@@ -8,7 +8,8 @@ noise whose logarithm has a spread of .5 and a memory of 50, 200 and 500 steps, 
 Beside the fit that knows of it stand the plain fit of the same path and the plain fit of the path that the same
 random numbers make without it. Errors are root mean squares over the inner 90 % of the data, relative to the root
 mean square of the truth; σ is that at the level's mean (of ln) where the level is learned, and the root mean square
-over the record where it is not. Finished cells are kept in the output file and not computed again.
+over the record where it is not. Seeds below 100 are for trying; finished cells are kept in the output file and not
+computed again.
 """
 
 import argparse
@@ -22,7 +23,7 @@ STEPS = {"jumps": 5000, "tails": 5000, "volatility": 8000}
 CASES = {"jumps": (0.0, 0.002, 0.01, 0.05), "tails": (0.0, 4.0, 6.0), "volatility": (0.0, 50.0, 200.0, 500.0)}
 """Share of steps that jump, degrees of freedom, memory in steps; 0 is without."""
 
-SUBSTEPS, SPREAD = 10, 0.5
+SUBSTEPS, SPREAD, FIRST_SEED = 10, 0.5, 100
 
 
 class Disturbed:
@@ -190,6 +191,7 @@ SPECIAL = {"jumps": _jumps, "tails": _tails, "volatility": _volatility}
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first", type=int, default=FIRST_SEED)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=list(CASES), choices=list(CASES))
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/disturbed.json"))
@@ -197,7 +199,7 @@ def main():
     done = kept(given.output)
     tasks = [
         (kind, name, case, seed)
-        for seed in range(given.seeds)
+        for seed in range(given.first, given.first + given.seeds)
         for kind in given.only
         for name in PROCESSES
         for case in CASES[kind]

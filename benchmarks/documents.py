@@ -1,4 +1,4 @@
-"""The tables of docs/learning.md and docs/steps.md, made from kept results, so that they cannot drift apart.
+"""The tables of pages in docs/, made from kept results, so that they cannot drift apart.
 
     python benchmarks/documents.py docs
 
@@ -7,8 +7,10 @@ The words around the tables are not made here.
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
+import driven_tables
 import numpy as np
 import population
 import stiff
@@ -120,10 +122,19 @@ def _paper_first(row):
 
 def pages():
     """What makes each table of each page, by the name that the page calls it by."""
-    steps, learning = (json.loads((RESULTS / f"{name}.json").read_text()) for name in ("stiff", "population"))
+    names = ("stiff", "population", "disturbed", "inputs")
+    steps, learning, disturbed, driven = (json.loads((RESULTS / f"{name}.json").read_text()) for name in names)
     return {
         "steps.md": {"steps": lambda: step_table(steps), "coverage": lambda: coverage_table(steps)},
         "learning.md": {"gaps": lambda: gap_table(learning), "errors": lambda: error_table(learning)},
+        "jumps.md": {
+            kind: partial(driven_tables.disturbed_table, kind, disturbed) for kind in ("jumps", "tails", "volatility")
+        },
+        "inputs.md": {
+            "seasons": lambda: driven_tables.season_table(driven),
+            "driven": lambda: driven_tables.driven_table(driven),
+            "known": lambda: driven_tables.known_text(driven),
+        },
     }
 
 

@@ -26,13 +26,13 @@ MONTHS, SUBSTEPS, FIRST_SEED = 360, 20, 100
 SEASONS = {
     "mean": (lambda x, c, s: -0.3 * (x - 1.5 * c), lambda x, c, s: 0.5 + 0.0 * x),
     "noise": (lambda x, c, s: -0.3 * x, lambda x, c, s: 0.5 * np.exp(0.6 * c) + 0.0 * x),
-    "both": (lambda x, c, s: 0.4 * (x - x**3 + 0.8 * c), lambda x, c, s: 0.35 * (1.0 + 0.4 * s) + 0.0 * x),
+    "both": (lambda x, c, s: 0.15 * (x - x**3 + 1.5 * c), lambda x, c, s: 0.25 * (1.0 + 0.4 * s) + 0.0 * x),
 }
 """Drift and diffusion of a state and of cos and sin of the phase; one of the two may have no season."""
 
 STILL = {
     "ou": (lambda x, c, s: -0.3 * x, lambda x, c, s: 0.5 + 0.0 * x),
-    "double_well": (lambda x, c, s: 0.4 * (x - x**3), lambda x, c, s: 0.35 + 0.0 * x),
+    "double_well": (lambda x, c, s: 0.15 * (x - x**3), lambda x, c, s: 0.25 + 0.0 * x),
     "cir": (lambda x, c, s: 0.2 * (1.0 - x), lambda x, c, s: 0.3 * np.sqrt(np.abs(x))),
 }
 
@@ -80,6 +80,7 @@ def season(name, seed):
             f"drift {label}": share(model.drift(at, **inputs), true_f),
             f"diffusion {label}": share(model.diffusion(at, **inputs), true_g),
             f"clear {label}": model.diagnose().fits,
+            f"faults {label}": list(model.diagnose().faults),
         }
     return found
 

@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 
 from onepath import SDE, load
 from onepath.cli import app
-from onepath.inference.disturbance.disturbance import Steps
-from onepath.inference.disturbance.jumps import Jumps, none_found
+from onepath.inference.disturbance.disturbance import Future, Steps
+from onepath.inference.disturbance.far import guessed_jumps
+from onepath.inference.disturbance.jumps import Jumps, beyond, none_found
 
 TWO = Jumps(
     rates=np.array([0.5, 0.2]),
@@ -38,32 +39,42 @@ def mixture(jumps, steps, i):
     chance = 1 - np.exp(-total * steps.dt[i])
     shares = [1 - chance, *(chance * jumps.rates / total)]
     laws = [stats.multivariate_normal(np.zeros(steps.dimension), steps.covariance[i])]
+    unit = np.eye(steps.dimension)
+    if jumps.step is not None:
+        unit = np.linalg.cholesky(steps.covariance[i] * jumps.step / steps.dt[i])
     for mean, size in zip(jumps.means, jumps.covariances, strict=True):
-        laws.append(stats.multivariate_normal(mean, steps.covariance[i] + size))
+        laws.append(stats.multivariate_normal(unit @ mean, steps.covariance[i] + unit @ size @ unit.T))
     return shares, laws
 
 
-def test_density_is_the_mixtures():
+UNITS = pytest.mark.parametrize("jumps", [TWO, replace(TWO, step=0.7)], ids=["data's units", "the noise's units"])
+
+
+@UNITS
+def test_density_is_the_mixtures(jumps):
     steps = some_steps()
     slow = []
     for i, rest in enumerate(steps.rest):
-        shares, laws = mixture(TWO, steps, i)
+        shares, laws = mixture(jumps, steps, i)
         slow.append(np.log(sum(share * law.pdf(rest) for share, law in zip(shares, laws, strict=True))))
-    np.testing.assert_allclose(TWO.log_density(steps), slow, rtol=1e-10)
+    np.testing.assert_allclose(jumps.log_density(steps), slow, rtol=1e-10)
 
 
-def test_normal_numbers_are_those_of_the_mixtures_distribution():
+@UNITS
+def test_normal_numbers_are_those_of_the_mixtures_distribution(jumps):
     """The first from its own distribution, the second from that given the first, by SciPy and by integration."""
     steps = some_steps(n=20, seed=1)
-    z = TWO.normal(steps)
+    z = jumps.normal(steps)
     for i, (first, second) in enumerate(steps.rest):
-        shares, laws = mixture(TWO, steps, i)
+        shares, laws = mixture(jumps, steps, i)
         below = sum(
             share * stats.norm.cdf(first, law.mean[0], np.sqrt(law.cov[0, 0]))
             for share, law in zip(shares, laws, strict=True)
         )
         assert z[i, 0] == pytest.approx(stats.norm.ppf(below), abs=1e-9)
-        grid = np.linspace(second - 60.0, second, 200_001)
+        side = np.sign(z[i, 1])  # far out, the probability beyond is what can be told
+        far = max(side * law.mean[1] + 15 * np.sqrt(law.cov[1, 1]) for law in laws)
+        grid = np.linspace(second, side * max(far, side * second + 1.0), 200_001)
         density = sum(
             share * law.pdf(np.column_stack([np.full_like(grid, first), grid]))
             for share, law in zip(shares, laws, strict=True)
@@ -72,7 +83,7 @@ def test_normal_numbers_are_those_of_the_mixtures_distribution():
             share * stats.norm.pdf(first, law.mean[0], np.sqrt(law.cov[0, 0]))
             for share, law in zip(shares, laws, strict=True)
         )
-        assert z[i, 1] == pytest.approx(stats.norm.ppf(np.trapezoid(density, grid) / marginal), abs=1e-5)
+        assert z[i, 1] == pytest.approx(side * stats.norm.isf(side * np.trapezoid(density, grid) / marginal), abs=1e-5)
 
 
 def test_normal_numbers_do_not_overflow_far_out():
@@ -89,8 +100,8 @@ def test_learning_makes_jumps_most_likely():
     steps = some_steps(n, 1, 3)
     jumped = rng.random(n) < 1 - np.exp(-0.05 * steps.dt)
     noise = np.sqrt(steps.covariance[:, :, 0]) * rng.standard_normal((n, 1))
-    steps = steps._replace(rest=noise + np.where(jumped, rng.normal(4, 2, n), 0.0)[:, None])
-    start = Jumps(np.array([0.02]), np.array([[1.0]]), np.array([[[9.0]]]))
+    steps = steps._replace(rest=noise + np.where(jumped, rng.normal(7, 2, n), 0.0)[:, None])
+    start = Jumps(np.array([0.02]), np.array([[4.0]]), np.array([[[9.0]]]))
     found = start.learned(steps)
 
     def likelihood(jumps):
@@ -101,7 +112,47 @@ def test_learning_makes_jumps_most_likely():
         for factor in (0.95, 1.05):
             assert likelihood(replace(found, **{name: getattr(found, name) * factor})) < best + 1e-2
     assert found.rates[0] == pytest.approx(0.05, rel=0.25)
-    assert found.means[0, 0] == pytest.approx(4.0, abs=1.0)
+    assert found.means[0, 0] == pytest.approx(7.0, abs=1.0)
+
+
+def test_what_is_no_larger_than_noise_is_no_jump():
+    """A kind's mean stays clear of the noise, along its own direction, and all else of its sizes is as it was."""
+    rng = np.random.default_rng(6)
+    root = rng.standard_normal((2, 2))
+    noise, mean = root @ root.T, root @ np.array([4.0, 3.0])  # five deviations of the noise
+    for spread, kept in ((1.5, True), (2.5, False)):
+        size = spread**2 * np.outer(mean, mean) / 25.0 + 0.01 * noise
+        found, left = beyond(noise, mean, size)
+        np.testing.assert_allclose(found, mean)
+        if kept:
+            np.testing.assert_array_equal(left, size)
+            continue
+        white = np.linalg.solve(root, np.linalg.solve(root, left).T)
+        along = np.array([4.0, 3.0]) / 5.0
+        assert np.sqrt(along @ white @ along) == pytest.approx(2.0)
+        assert (across := np.array([-3.0, 4.0]) / 5.0) @ white @ across == pytest.approx(0.01)
+    found, left = beyond(noise, 0.1 * mean, 0.0001 * noise)
+    np.testing.assert_allclose(np.linalg.solve(root, found), 3.01 * np.array([4.0, 3.0]) / 5.0)
+    np.testing.assert_allclose(left, 0.0001 * noise)
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_sizes_may_grow_with_the_noise(scaled):
+    """Up and down by 4 to 10 deviations of the noise where they happen, or of the noise on average."""
+    rng, n = np.random.default_rng(4), 4000
+    noise = np.exp(0.5 * rng.standard_normal(n))
+    jumped = rng.random(n) < 0.02
+    size = np.where(jumped, rng.uniform(4, 10, n) * rng.choice([-1, 1], n), 0.0) * (noise if scaled else 1.5)
+    rest = noise * rng.standard_normal(n) + size
+    steps = Steps(rest[:, None], np.square(noise)[:, None, None], np.full(n, 0.1), np.full(n, 0.1), np.ones(n))
+    found = guessed_jumps(steps)
+    assert (found.step is not None) == scaled
+    assert found.rates.sum() * 0.1 == pytest.approx(jumped.mean(), rel=0.15)
+    np.testing.assert_allclose(np.sort(found.means.ravel()) / (1.0 if scaled else 1.5), [-7.0, 7.0], atol=1.0)
+    drawn = found.drawn(rng, Future(200, 50, 0.1, False))
+    sizes = drawn.shift if scaled else drawn.jumps
+    assert (drawn.jumps is None) == scaled
+    assert np.sqrt(np.mean(np.square(sizes[sizes != 0]))) == pytest.approx(7.2 * (1.0 if scaled else 1.5), rel=0.1)
 
 
 def jumping(n=2500, rate=1.0, dt=0.02, seed=0):

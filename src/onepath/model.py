@@ -447,11 +447,12 @@ def read_transitions(model: Model, x: Any, inputs: Any = None, **times: Any) -> 
     return transitions_of(trajectory), since_of(trajectory)
 
 
-def read_readings(model: Model, x: Any, **given: Any) -> Trajectory:
+def read_readings(model: Model, x: Any, inputs: Any = None, **given: Any) -> Trajectory:
     """Another trajectory of readings, likewise; rows may lack some of their values."""
     given["unit"] = given.get("unit") or model.trajectory.unit
     given["calendar"] = given.get("calendar") or model.trajectory.clock
-    found = read_trajectory(x, **given, partly=True)
+    read = read_trajectory(x, inputs=inputs, variables=model.variables, **given, partly=True)
+    found = same_clockwork(read, model.variables, model.trajectory.clock)
     if found.dimension != model.trajectory.dimension:
         raise ValueError(f"The model has readings of {model.trajectory.dimension} dimensions, not {found.dimension}.")
     return found

@@ -276,11 +276,6 @@ class SDE(Estimator):
         methods = Methods(self.solver, self.learn, options.observation.name)
         looking = self.season == "auto"
         trajectory = with_clockwork(trajectory, None if looking else self.season, self.trend)
-        if options.observation.takes_parts and (looking or trajectory.inputs is not None):
-            raise ValueError(
-                "Inputs, seasons and trends do not go together with noise on readings or hidden states yet: leave out "
-                "one or the other."
-            )
         rates = rates_of(self.drift_kernel, trajectory.names)
         options = options._replace(graph=options.graph._replace(drift=rates))
         with watch:
@@ -433,7 +428,7 @@ class SDE(Estimator):
         times = {"t": t, "dt": dt, "unit": unit, "gap": gap, "calendar": calendar}
         if model.observed is None:
             return model.score(*read_transitions(model, x, inputs, **times))
-        return score_readings(model, read_readings(model, x, error=error, **times))
+        return score_readings(model, read_readings(model, x, inputs, error=error, **times))
 
     @property
     def measurement_(self) -> Noise | None:

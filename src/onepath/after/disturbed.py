@@ -22,7 +22,8 @@ CERTAIN = 0.5
 class FoundJumps(NamedTuple):
     """How often there are jumps, how large they are, and which steps jumped. Bands are of 90 %.
 
-    `mean` and `size`, the root mean square, are of jumps along each dimension; both are empty if none were found.
+    `mean` and `size`, the root mean square, are of jumps along each dimension; both are empty if none were found. They
+    are in the data's units or, with `relative`, in standard deviations of the noise of a step where they happen.
     """
 
     rate: Banded  # per unit of time
@@ -32,6 +33,7 @@ class FoundJumps(NamedTuple):
     steps: Integers  # (k,), which transitions probably did
     t: Floats  # (n,), when each begins
     dates: np.ndarray | None = None  # (n,), likewise, where the data have dates
+    relative: bool = False
 
     def frame(self) -> "pd.DataFrame":
         """How probable it is that each transition jumped, by date or time of its beginning."""
@@ -53,9 +55,8 @@ def jumps_of(model: Model) -> FoundJumps | None:
     )
     t = model.trajectory.t[model.trajectory.step]
     steps = np.flatnonzero(probability > CERTAIN)
-    return FoundJumps(
-        law.bands.get("rate", Banded(0.0, 0.0, np.inf)), mean, size, probability, steps, t, model.trajectory.dates(t)
-    )
+    rate, dates = law.bands.get("rate", Banded(0.0, 0.0, np.inf)), model.trajectory.dates(t)
+    return FoundJumps(rate, mean, size, probability, steps, t, dates, law.step is not None)
 
 
 class FoundVolatility(NamedTuple):
@@ -116,6 +117,7 @@ def disturbance_facts(model: Model) -> dict[str, Any]:
             "rate": jumps.rate._asdict(),
             "mean": [each._asdict() for each in jumps.mean],
             "size": [each._asdict() for each in jumps.size],
+            "relative": jumps.relative,
             "steps": jumps.steps,
             "times": jumps.t[jumps.steps],
             "probability": jumps.probability[jumps.steps],

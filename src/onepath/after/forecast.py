@@ -262,8 +262,9 @@ def _simulated(
     chosen = rng.choice(members, size=paths, p=np.asarray(posterior.mass)) if uncertain else np.zeros(paths, int)
     jumps = None
     if model.disturbance is not None:
-        stretch, drawn = model.disturbance.drawn(rng, Future(paths, steps, dt * units.time, onwards))
-        normals, jumps = normals * stretch[:, :, None], None if drawn is None else drawn / units.scale
+        drawn = model.disturbance.drawn(rng, Future(paths, steps, dt * units.time, onwards))
+        normals = normals * drawn.stretch[:, :, None] + (0.0 if drawn.shift is None else drawn.shift)
+        jumps = None if drawn.jumps is None else drawn.jumps / units.scale
     low, high = _range(model)
     walls = np.tile([[-np.inf], [np.inf]], d) if model.bounds is None else units.points(model.bounds.T)
     reach = (EXPLODED + 0.5) * (high - low) / units.scale

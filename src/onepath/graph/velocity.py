@@ -32,12 +32,12 @@ def ones(x: Float[Array, " d"]) -> Float[Array, " d"]:
 def of_second_order(graph: Graph, units: Units) -> Graph:
     """The graph of x and v from that of v, whose functions read both; increments are compared in v alone."""
     d = len(units.scale) // 2
-    velocities = tuple(range(d, 2 * d))
+    velocities, state = tuple(range(d, 2 * d)), 2 * d if graph.inputs else None
     factor = units.time / units.scale[:d]
     moved = factor * units.scale[d:] * np.asarray(graph.unit) * NO_NOISE
     where = (constant(units.location[d:]), constant(units.scale[d:]))
-    rate = Known(itself, constant(factor), *where, reads=velocities)
-    still = Known(ones, constant(moved), *where, reads=velocities)
+    rate = Known(itself, constant(factor), *where, reads=velocities, state=state)
+    still = Known(ones, constant(moved), *where, reads=velocities, state=state)
     noise_unit = np.concatenate([np.square(moved), np.asarray(graph.noise_unit)[-d:]])
     return replace(
         graph,

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onepath.data.inputs import CLASS, SEASON, Input, listed, owners
+from onepath.gp.features import Unknown
 from onepath.gp.parameters import REACH
 from onepath.model import Model
 from onepath.show import numbers
@@ -55,9 +56,17 @@ def reaches(model: Model, function: str) -> list[Reach]:
     return said
 
 
+def _unknown(model: Model, function: str) -> Unknown | None:
+    """What is learned of a function; None where it is known altogether."""
+    parts = model.graph.drift if function == "drift" else model.graph.diffusion
+    return next((part for part in parts if isinstance(part, Unknown)), None)
+
+
 def _read(model: Model, function: str) -> list[int]:
-    """Which inputs a function reads."""
-    (unknown,) = model.graph.drift if function == "drift" else model.graph.diffusion
+    """Which inputs a function reads, as far as it is unknown."""
+    unknown = _unknown(model, function)
+    if unknown is None:
+        return []
     columns = list(range(model.graph.inputs))
     if unknown.reads is not None:
         columns = [place - model.dimension for place in unknown.reads if place >= model.dimension]
@@ -90,6 +99,8 @@ def dependence(model: Model) -> list[str]:
 
 
 def _depends(model: Model, function: str) -> str:
+    if _unknown(model, function) is None:
+        return f"The {function} depends on inputs as its known form says."
     reads = [model.variables[i] for i in _read(model, function)]
     if not reads:
         return f"The {function} reads none of the inputs, as asked."

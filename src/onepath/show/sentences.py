@@ -78,7 +78,8 @@ def _jumps(model: Model) -> list[tuple[str, str]]:
         for name, mean, size in zip(model.names, found.mean, found.size, strict=True)
     ]
     steps = f"{len(found.steps)} of {len(found.probability)} steps probably jumped"
-    return [("Jumps", f"{banded(found.rate)} {per_time(model)}, {steps}; sizes{';'.join(sizes)}")]
+    unit = " times the noise of a step" * found.relative
+    return [("Jumps", f"{banded(found.rate)} {per_time(model)}, {steps}; sizes{';'.join(sizes)}{unit}")]
 
 
 def _volatility(model: Model) -> list[tuple[str, str]]:

@@ -89,11 +89,14 @@ class Line(NamedTuple):
 
 
 def ask_season(residuals: Residuals, lines: list[Line], times: str) -> Check:
-    """A line in the spectrum of residuals, against the spectrum around it: sharp, as hidden motion is not.
+    """A line in the spectrum of residuals, or of their squares, against the spectrum around it: sharp, as hidden motion
+    is not.
 
     `times` is what time is counted in.
     """
-    best, sample = _clearest(lines), residuals.sample
+    sizes, best, sample = size_lines_of(residuals), _clearest(lines), residuals.sample
+    of_noise = bool(sizes) and _clearest(sizes).log_p < best.log_p
+    best, lines = _clearest(sizes) if of_noise else best, [*lines, *sizes]
     step = float(np.sum(residuals.transitions.dt)) / len(residuals.z) if sample is None else sample.step
     length = step * best.period
     short = "" if sample is None or sample.whole else f" Periods of up to {sample.length // LEAST_CYCLES} steps count."
@@ -103,8 +106,8 @@ def ask_season(residuals: Residuals, lines: list[Line], times: str) -> Check:
         smallest([line.log_p for line in lines]) if len(residuals.z) >= 8 * LEAST_CYCLES else None,
         best.share > DRIFT_SHARE,
         f"No season: the sharpest line in the residuals' spectrum has {best.share:.2%} of their variance.{short}",
-        f"A season: residuals repeat with a period of {length:.4g} {times}, which is {best.share:.1%} of their "
-        "variance. Fit once more with that season.",
+        f"A season: {'squares of ' * of_noise}residuals repeat with a period of {length:.4g} {times}, which is "
+        f"{best.share:.1%} of their variance. Fit once more with that season.",
         specific=True,
     )
 
@@ -120,6 +123,14 @@ def lines_of(residuals: Residuals) -> list[Line]:
     long, block = [_line(column[None]) for column in sample.whole.series.T], sample.whole.block
     # a block's mean has its share of a slow wave, and a block-th of the noise
     return short + [line._replace(period=line.period * block, share=line.share / block) for line in long]
+
+
+def size_lines_of(residuals: Residuals) -> list[Line]:
+    """Of squares: seasons of the noise. None of a long record, of which stretches are looked at."""
+    if residuals.sample is not None:
+        return []
+    squares = np.square(residuals.z)
+    return lines_of(residuals._replace(z=squares - residuals.mean(squares)))
 
 
 def _moments(values: Floats, weight: Floats) -> tuple[Floats, Floats]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from onepath.after.diagnose import residuals_in
-from onepath.after.diagnose.change import DRIFT_SHARE, LEAST_CYCLES, Line, lines_of
+from onepath.after.diagnose.change import DRIFT_SHARE, LEAST_CYCLES, Line, lines_of, size_lines_of
 from onepath.after.diagnose.check import smallest
 from onepath.after.diagnose.residuals import Residuals
 from onepath.data.clocks import Clock
@@ -30,10 +30,9 @@ def season_in(model: Model) -> float | None:
     """The period of a season, in the data's unit of time; None where the fit has left none."""
     residuals = residuals_in(model)
     z = residuals.z
-    sizes = residuals._replace(z=np.square(z) - residuals.mean(np.square(z)), sample=None)
+    sizes = residuals._replace(z=np.square(z) - residuals.mean(np.square(z)))
     found = [(line, residuals) for line in lines_of(residuals)]
-    if residuals.sample is None:
-        found += [(line, sizes) for line in lines_of(sizes)]
+    found += [(line, sizes) for line in size_lines_of(residuals)]
     line, of = min(found, key=lambda pair: pair[0].log_p)
     unclear = smallest([each.log_p for each, _ in found]) > CLEAR or line.share < DRIFT_SHARE
     if unclear or len(z) < 8 * LEAST_CYCLES or line.period < LEAST_STEPS:

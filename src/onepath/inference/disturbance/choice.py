@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from onepath.inference.disturbance.clustered import first_volatility
-from onepath.inference.disturbance.jumps import first_jumps
+from onepath.inference.disturbance.far import first_jumps
 from onepath.inference.disturbance.tails import LEAST, first_tails
 from onepath.inference.disturbance.turns import Guess
 

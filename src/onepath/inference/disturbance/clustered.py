@@ -25,8 +25,9 @@ ROUNDS = 2
 MOST_STEP = 0.5
 """By which ln σ changes at once, at most."""
 
-CLEARLY, SMALL = 5.0, 0.05
-"""Standard errors from which clustering is no accident; what is added to squares before their logarithms."""
+CLEARLY, PERHAPS, SMALL = 5.0, 2.0, 0.05
+"""Standard errors from which clustering is no accident, and from which a level is worth a search; what is added to
+squares before their logarithms."""
 
 DEGREES = (0, 3, 6)
 """Of the polynomials of each coordinate that ln σ is tried as."""
@@ -87,13 +88,16 @@ def guessed(plain: Steps, x: Floats) -> Guessed:
 
 
 def first_volatility(transitions: Transitions, plain: Steps) -> tuple[Volatility, Transitions]:
+    """None at once where residuals' sizes have no memory at all, which no level would survive either."""
+    if clustering(plain) < PERHAPS:
+        return Volatility(0.0, float(plain.dt.sum())), transitions
     found = guessed(plain, transitions.points)
     return replace(found.law, constant=found.constant), found.law.as_gaussian(transitions, found.steps)
 
 
-def is_clustered(steps: Steps) -> bool:
-    """Whether residuals' sizes have a memory that is no accident: ln of them against what the last ones were, fading
-    over some memories. Logarithms, so that a few large ones decide nothing."""
+def clustering(steps: Steps) -> float:
+    """The memory of residuals' sizes in its standard errors: ln of them against what the last ones were, fading over
+    some memories, of which the clearest. Logarithms, so that a few large ones decide nothing."""
     white, _ = whitened(steps.rest, steps.covariance)
     sizes = np.log(np.square(white) + SMALL).mean(axis=1)
     sizes = sizes - np.average(sizes, weights=steps.weight)
@@ -106,4 +110,9 @@ def is_clustered(steps: Steps) -> bool:
         products = steps.weight * sizes * recent
         size = np.sqrt(np.square(products).sum())
         scores.append(products.sum() / size if size > 0 else 0.0)  # 0 where every step is a record of its own
-    return bool(max(scores) > CLEARLY)
+    return float(max(scores))
+
+
+def is_clustered(steps: Steps) -> bool:
+    """Whether that memory is no accident."""
+    return clustering(steps) > CLEARLY

@@ -58,10 +58,12 @@ class Future(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """What becomes of L ξ, ξ ~ N(0, I), in simulated steps: it is stretched, and a jump is added, in data units."""
+    """What becomes of L ξ, ξ ~ N(0, I), in simulated steps: it is stretched, and a jump is added, in data units; or,
+    of ξ, a shift."""
 
     stretch: Floats  # (paths, steps)
     jumps: Floats | None = None  # (paths, steps, d)
+    shift: Floats | None = None  # (paths, steps, d)
 
 
 class Disturbance(ABC):

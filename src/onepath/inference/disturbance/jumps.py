@@ -1,6 +1,7 @@
 """Jumps: an increment is N(m, V) or, with a probability that grows with its duration, N(m + μ, V + J).
 
-Sizes may be of two kinds, such as up and down, each with a rate, a mean and a covariance of its own.
+Sizes may be of two kinds, such as up and down, each with a rate, a mean and a covariance of its own; in the data's
+units, or in standard deviations of the noise where they happen.
 """
 
 from dataclasses import dataclass, field, replace
@@ -20,19 +21,17 @@ from onepath.inference.disturbance.disturbance import (
     errors_of,
     log_normal,
     reweighted,
+    whitened,
 )
-from onepath.inference.disturbance.local import local_steps
-from onepath.numerics.arrays import Flags, Floats
+from onepath.numerics.arrays import Floats
 from onepath.numerics.linalg import lower_roots, square_root
 
 ROUNDS, SETTLED = 100, 1e-7
 """Of expectation and maximisation, at most, and the gain in likelihood, a step, that is worth no more of them."""
 
-FEW = 20.0
-"""Jumps up to which a second kind needs no more than to make them likelier."""
-
-OUTSIDE = 3.5
-"""Robust standard deviations beyond which an increment counts as a jump at first."""
+CLEAR, NARROWEST = 3.0, 0.5
+"""Standard deviations of the noise by which jumps, a standard deviation of theirs nearer than on average, are larger
+than it, and the least that such a deviation is made: what is no larger than noise is no jump."""
 
 MOST = 0.3
 """Share of steps that may jump: what is more frequent is no jump."""
@@ -45,6 +44,7 @@ class Jumps(Disturbance):
     rates: Floats  # (k,), per unit of time
     means: Floats  # (k, d), μ
     covariances: Floats  # (k, d, d), J
+    step: float | None = None  # sizes are in standard deviations of noise over so long; None: in the data's units
     bands: dict[str, Banded] = field(default_factory=dict)  # of "rate", "mean" and "size", by dimension
 
     name = "jumps"
@@ -69,8 +69,18 @@ class Jumps(Disturbance):
             each = np.log(-np.expm1(-total * dt))[:, None] + np.log(self.rates / max(total, np.finfo(float).tiny))
         return np.concatenate([-total * dt[:, None], each], axis=1)
 
+    def measured(self, steps: Steps) -> tuple[Steps, Floats | float]:
+        """Steps in the units of sizes, and ln of how much denser increments (n,) lie in the data's own."""
+        if self.step is None:
+            return steps, 0.0
+        white, volume = whitened(steps.rest, steps.covariance)
+        share = steps.dt / self.step
+        covariance = share[:, None, None] * np.eye(steps.dimension)
+        own = steps._replace(rest=white * np.sqrt(share)[:, None], covariance=covariance)
+        return own, 0.5 * steps.dimension * np.log(share) - volume
+
     def parts(self, steps: Steps) -> list[tuple[Floats, Floats]]:
-        """What is left of increments, and its covariance, without a jump and with one of each kind."""
+        """What is left of measured increments, and its covariance, without a jump and with one of each kind."""
         with_jump = [
             (steps.rest - mean, steps.covariance + size)
             for mean, size in zip(self.means, self.covariances, strict=True)
@@ -78,16 +88,17 @@ class Jumps(Disturbance):
         return [(steps.rest, steps.covariance), *with_jump]
 
     def joint(self, steps: Steps) -> Floats:
-        """ln of share times density, (n, 1 + k)."""
+        """ln of share times density of measured increments, (n, 1 + k)."""
         densities = np.stack([log_normal(*part) for part in self.parts(steps)], axis=1)
         return self.log_shares(steps.dt) + densities
 
     def log_density(self, steps: Steps) -> Floats:
-        return np.asarray(logsumexp(self.joint(steps), axis=1))
+        own, denser = self.measured(steps)
+        return np.asarray(logsumexp(self.joint(own), axis=1) + denser)
 
     def responsibilities(self, steps: Steps) -> Floats:
         """How probable it is that a step had no jump, or one of each kind, (n, 1 + k)."""
-        joint = self.joint(steps)
+        joint = self.joint(self.measured(steps)[0])
         return np.exp(joint - logsumexp(joint, axis=1)[:, None])
 
     def probability(self, steps: Steps) -> Floats:
@@ -96,6 +107,7 @@ class Jumps(Disturbance):
 
     def normal(self, steps: Steps) -> Floats:
         """Coordinate by coordinate, Φ⁻¹ of the mixture's distribution given the coordinates before."""
+        steps, _ = self.measured(steps)
         logs = self.log_shares(steps.dt)
         z = np.empty_like(steps.rest)
         lowers = [lower_roots(covariance) for _, covariance in self.parts(steps)]
@@ -122,12 +134,13 @@ class Jumps(Disturbance):
 
     def learned(self, steps: Steps) -> "Jumps":
         """Expectation and maximisation; a jump's own size is hidden in the noise of its step."""
+        steps, _ = self.measured(steps)
         current, before = self, -np.inf
         for _ in range(ROUNDS):
             joint = current.joint(steps)
             density = logsumexp(joint, axis=1)
             now = float(steps.weight @ density)
-            if now - before < SETTLED * steps.weight.sum():
+            if abs(now - before) < SETTLED * steps.weight.sum():
                 break
             current, before = current._maximised(steps, np.exp(joint - density[:, None])[:, 1:]), now
         return current
@@ -144,9 +157,10 @@ class Jumps(Disturbance):
             apart = jump - means[k]
             left = size - gain @ size
             covariances[k] = np.einsum("n,nij->ij", counted[:, k], left + apart[:, :, None] * apart[:, None, :]) / total
-        covariances = (covariances + np.swapaxes(covariances, 1, 2)) / 2
+            noise = np.tensordot(counted[:, k] / total, steps.covariance, axes=1)
+            means[k], covariances[k] = beyond(noise, means[k], (covariances[k] + covariances[k].T) / 2)
         shares = counted.sum(axis=0) / max(float(counted.sum()), np.finfo(float).tiny)
-        return replace(self, rates=_rate(counted.sum(axis=1), steps) * shares, means=means, covariances=covariances)
+        return replace(self, rates=rate_of(counted.sum(axis=1), steps) * shares, means=means, covariances=covariances)
 
     def described(self, steps: Steps) -> "Jumps":
         """With 90 % bands of the rate, and of the mean and the root mean square of sizes along each dimension.
@@ -158,19 +172,20 @@ class Jumps(Disturbance):
             # so many jumps would be missed altogether once in twenty times
             most = -np.log(0.05) / float(steps.weight @ steps.dt)
             return replace(self, bands={"rate": Banded(0.0, 0.0, most)})
-        total, d = float(self.rates.sum()), steps.dimension
+        total, d, (steps, _) = float(self.rates.sum()), steps.dimension, self.measured(steps)
 
         def likelihood(change: Floats) -> float:
             """At a rate, and at sizes, that are so much larger, in logarithms."""
             grown = np.exp(change[1:])
             sizes = self.covariances * grown[:, None] * grown
             other = replace(self, rates=self.rates * np.exp(change[0]), means=self.means * grown, covariances=sizes)
-            return float(steps.weight @ other.log_density(steps))
+            return float(steps.weight @ logsumexp(other.joint(steps), axis=1))
 
         error = float(errors_of(likelihood, 1 + d)[0])
         bands = {"rate": around(total, error)}
         # what is seen of a jump has the noise of its step in it
-        chance = steps.weight * self.probability(steps)
+        joint = self.joint(steps)
+        chance = steps.weight * -np.expm1(joint[:, 0] - logsumexp(joint, axis=1))
         noise = np.tensordot(chance / chance.sum(), steps.covariance, axes=1)
         seen = replace(self, covariances=self.covariances + noise)
         square, fourth = np.diagonal(seen.second_moment), seen._fourth_moment
@@ -216,14 +231,33 @@ class Jumps(Disturbance):
         roots = np.stack([square_root(size) for size in self.covariances])
         normals = rng.standard_normal((len(rows), self.means.shape[1]))
         jumps[rows, columns] = self.means[kinds] + np.einsum("nij,nj->ni", roots[kinds], normals)
-        return Drawn(np.ones(shape), jumps)
+        if self.step is None:
+            return Drawn(np.ones(shape), jumps)
+        return Drawn(np.ones(shape), shift=jumps * np.sqrt(self.step / future.dt))
+
+
+def beyond(noise: Floats, mean: Floats, size: Floats) -> tuple[Floats, Floats]:
+    """The mean μ and the covariance J of jumps, changed so that they are clear of noise N(0, V): |m| - s ≥ `CLEAR`.
+
+    m is the mean and s the standard deviation along it, where the noise is one.
+    """
+    lower = lower_roots(noise[None])[0]
+    m, c = np.linalg.solve(lower, mean), np.linalg.solve(lower, np.linalg.solve(lower, size).T)
+    far = float(np.linalg.norm(m))
+    along = m / far if far > 0 else np.linalg.eigh(c)[1][:, -1]
+    spread = float(np.sqrt(max(along @ c @ along, 0.0)))
+    if far - spread >= CLEAR:
+        return mean, size
+    left = min(max(far - CLEAR, NARROWEST), spread)
+    shrunk = lower @ (np.eye(len(m)) - (1.0 - left / spread if spread > 0 else 0.0) * np.outer(along, along))
+    return lower @ (max(far, CLEAR + left) * along), shrunk @ c @ shrunk.T
 
 
 def none_found(dimension: int) -> Jumps:
     return Jumps(np.zeros(0), np.zeros((0, dimension)), np.zeros((0, dimension, dimension)))
 
 
-def _rate(counted: Floats, steps: Steps) -> float:
+def rate_of(counted: Floats, steps: Steps) -> float:
     """λ that makes Σ c ln(1 - e^{-λΔt}) - (w - c) λΔt largest, by bisection: what is most likely for so many jumps."""
     dt, rest = steps.dt, steps.weight - counted
     mean = float(steps.weight @ dt / steps.weight.sum())
@@ -238,46 +272,3 @@ def _rate(counted: Floats, steps: Steps) -> float:
         else:
             high = middle
     return float(low)
-
-
-def first_jumps(transitions: Transitions, plain: Steps) -> tuple[Jumps, Transitions]:
-    """Without the fit, which jumps have spoiled; and all that has not jumped."""
-    local = local_steps(transitions, plain.since)
-    found = _first(local)
-    return found, found.as_gaussian(transitions, local)
-
-
-def _first(local: Steps) -> Jumps:
-    """Before anything is fitted: increments against the median size of those that start nearby, of one or two kinds.
-
-    Two kinds must be worth half the logarithm of how many jumps there are, beyond a few, for each parameter more. Of
-    few jumps neither is certain, and a single kind about zero would have many that nobody sees.
-    """
-    white = local.rest / np.sqrt(np.diagonal(local.covariance, axis1=1, axis2=2))
-    far = np.abs(white).max(axis=1) > OUTSIDE
-    d = local.dimension
-    if local.weight @ far < 1.0:
-        return none_found(d)
-    one = _of_groups(local, [far]).learned(local)
-    _, axes = np.linalg.eigh(one.second_moment)
-    side = local.rest @ axes[:, -1] > 0
-    groups = [far & side, far & ~side]
-    if min(local.weight @ group for group in groups) < 1.0:
-        return one
-    two = _of_groups(local, groups).learned(local)
-    count = float(local.weight @ two.probability(local))
-    price = 0.5 * np.log(max(count / FEW, 1.0)) * (1 + d + d * (d + 1) / 2)
-    gain = float(local.weight @ (two.log_density(local) - one.log_density(local)))
-    return two if gain > price else one
-
-
-def _of_groups(steps: Steps, groups: list[Flags]) -> Jumps:
-    """A kind for each group of steps, with its mean and mean square."""
-    d = steps.dimension
-    counts = [np.where(group, steps.weight, 0.0) for group in groups]
-    means = np.stack([count @ steps.rest / count.sum() for count in counts])
-    apart = [steps.rest - mean for mean in means]
-    covariances = np.stack([(a.T * count) @ a / count.sum() for count, a in zip(counts, apart, strict=True)])
-    least = np.mean(np.diagonal(steps.covariance, axis1=1, axis2=2), axis=0)
-    rates = np.asarray([_rate(count, steps) for count in counts])
-    return Jumps(rates, means, covariances + np.diag(least) * np.eye(d))

@@ -78,7 +78,7 @@ def with_exposure(readings: Readings, law: Law, path: Path) -> Path:
 def rows_under(readings: Readings, law: Law, states: Floats, exposure: float | None) -> Rows:
     """Rows with the steps of a law, linear around these states (n, D)."""
     near = np.concatenate([states[:1], states[:-1]])
-    steps = steps_from(law, near, readings.dt)
+    steps = steps_from(law, near, readings.dt, readings.driven)
     if exposure is None:
         return rows_of(readings, near, steps)
     # the mean over an exposure starts from the state, and an increment of it is counted from there

@@ -16,7 +16,7 @@ from onepath.inference.hidden.reading import Observed, Reading, Readings, readin
 from onepath.inference.hidden.steps import Law, Steps, steps_from
 from onepath.inference.observation import FitTo, Observation
 from onepath.inference.result import Fit
-from onepath.numerics.arrays import Floats
+from onepath.numerics.arrays import Floats, Integers
 
 TURNS = 30
 """Of the filter with the fit, at most, between learning kernels first and last."""
@@ -110,7 +110,7 @@ class Hidden(Observation):
     def _steps(self, readings: Readings, fit: Fit, path: Path) -> Steps:
         """Steps from filtered states by the fit's own law; what that leaves unexplained is what the filter does."""
         state = path.found.state[:, : path.size]
-        return steps_from(fit, np.concatenate([state[:1], state[:-1]]), readings.dt)
+        return steps_from(fit, np.concatenate([state[:1], state[:-1]]), readings.dt, readings.driven)
 
 
 def _searched(readings: Readings, law: Law, path: Path) -> tuple[Path, Search]:
@@ -126,7 +126,14 @@ def unfiltered_transitions(readings: Readings) -> Transitions:
     to, whole = np.flatnonzero(readings.begins == 0), readings.whole
     weight = (whole[to] & whole[to - 1]).astype(float)
     start, y = readings.z[to - 1], readings.z[to] - readings.z[to - 1]
-    return Transitions(start, y, readings.dt[to], None if weight.all() else weight, row=to - 1)
+    return _transitions(readings, to, start, y, weight)
+
+
+def _transitions(readings: Readings, to: Integers, start: Floats, y: Floats, weight: Floats) -> Transitions:
+    """Those that lead to these rows, with the inputs that drive them."""
+    inputs = None if readings.driven is None else readings.driven[to]
+    weights = None if weight.all() else weight
+    return Transitions(start, y, readings.dt[to], weights, row=to - 1, inputs=inputs, variables=readings.variables)
 
 
 def filtered_transitions(
@@ -153,7 +160,7 @@ def filtered_transitions(
     usual = np.median(np.diagonal(spread + covariance, axis1=1, axis2=2), axis=0)
     certain = np.all(np.diagonal(spread, axis1=1, axis2=2) < UNCERTAIN * usual, axis=1)
     weight = (certain & readings.whole[to]).astype(float)
-    return Transitions(start, y, readings.dt[to], None if weight.all() else weight, row=to - 1)
+    return _transitions(readings, to, start, y, weight)
 
 
 def _as_increments(covariance: Floats, variance: Floats, gain: Floats, innovation: Floats) -> Floats:

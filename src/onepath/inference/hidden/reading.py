@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onepath.data.inputs import Variables, coded
 from onepath.data.trajectory import Trajectory
 from onepath.numerics.arrays import Flags, Floats
 
@@ -106,6 +107,8 @@ class Readings(NamedTuple):
     given: Floats  # (n, d, d), the covariance of readings that is known
     units: Floats  # (n, d), what learned variances are multiplied with
     reading: Reading
+    driven: Floats | None = None  # (n, k), columns of inputs of the step that leads to it
+    variables: Variables = ()  # what the inputs are
 
     @property
     def learned(self) -> Flags:
@@ -149,4 +152,15 @@ def readings_of(trajectory: Trajectory, reading: Reading) -> Readings:
         units = own if error is not None else np.ones((n, d))
     else:
         given += own[:, :, None] * np.eye(d)
-    return Readings(np.where(read > 0, x, 0.0), read, begins, dt, given, units, reading)
+    whole = Readings(np.where(read > 0, x, 0.0), read, begins, dt, given, units, reading)
+    return whole if trajectory.inputs is None else whole._replace(**_driven(trajectory))
+
+
+def _driven(trajectory: Trajectory) -> dict[str, Any]:
+    """Inputs of the steps that lead to rows; where none does, those of the first step, which nothing comes of."""
+    inputs, step = trajectory.inputs, trajectory.step
+    assert inputs is not None
+    columns = coded(inputs.variables, inputs.at_steps(step, trajectory.t))
+    driven = np.tile(columns[:1], (len(trajectory.t), 1))
+    driven[step + 1] = columns
+    return {"driven": driven, "variables": inputs.variables}

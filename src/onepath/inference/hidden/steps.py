@@ -38,8 +38,13 @@ class Steps(NamedTuple):
     covariance: Floats  # (n, D, D)
 
 
-def steps_from(law: Law, states: Floats, dt: Floats) -> Steps:
-    """By a table where it has one axis or two, state and duration together; by the law itself elsewhere."""
+def steps_from(law: Law, states: Floats, dt: Floats, driven: Floats | None = None) -> Steps:
+    """By a table where it has one axis or two, state and duration together; by the law itself elsewhere.
+
+    So where columns of inputs (n, k) drive it too.
+    """
+    if driven is not None:
+        return _asked(law, states, dt, driven)
     unequal = float(np.ptp(dt)) > EQUAL * float(dt[0])
     d = states.shape[1]
     if d + unequal > 2:
@@ -47,13 +52,15 @@ def steps_from(law: Law, states: Floats, dt: Floats) -> Steps:
     return _along_line(law, states, dt) if d + unequal == 1 else _over_plane(law, states, dt, unequal)
 
 
-def _asked(law: Law, states: Floats, dt: Floats) -> Steps:
+def _asked(law: Law, states: Floats, dt: Floats, driven: Floats | None = None) -> Steps:
     """With slopes of the mean by differences."""
     n, d = states.shape
+    if driven is not None:
+        states = np.concatenate([states, driven], axis=1)
     mean, covariance = law.increments(states, dt)
     flow = np.tile(np.eye(d), (n, 1, 1))
     for k, scale in enumerate(law.units.scale):
-        nearby = NEARBY * scale * np.eye(d)[k]
+        nearby = NEARBY * scale * np.eye(states.shape[1])[k]
         ends = [law.increments(states + move, dt)[0] for move in (-nearby, nearby)]
         flow[:, :, k] += (ends[1] - ends[0]) / (2 * NEARBY * scale)
     return Steps(mean, flow, covariance)
