@@ -13,6 +13,7 @@ computed again.
 """
 
 import argparse
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -26,31 +27,52 @@ CASES = {"jumps": (0.0, 0.002, 0.01, 0.05), "tails": (0.0, 4.0, 6.0), "volatilit
 SUBSTEPS, SPREAD, FIRST_SEED = 10, 0.5, 100
 
 
+@lru_cache(2)
+def paths_of(kind, name, seed):
+    """By case, all made of the same random numbers: what is done to a path, and the path."""
+    from onepath.compare.processes import PROCESSES as KNOWN
+
+    process, n, cases = KNOWN[name], STEPS[kind], CASES[kind]
+    jumps, level, stretch = (np.zeros((n, len(cases))) for _ in range(3))
+    for i, case in enumerate(cases):
+        own = np.random.default_rng([22, seed, 1])
+        if kind == "jumps":
+            jumps[:, i] = np.where(own.random(n) < case, own.uniform(4, 10, n) * own.choice([-1, 1], n), 0.0)
+        elif kind == "tails" and case:
+            stretch[:, i] = 0.5 * np.log(case / own.chisquare(case, n))
+        elif kind == "volatility" and case:
+            level[:, i] = stretch[:, i] = wandering(n, case, own)
+    x = simulated(process, n, np.exp(stretch), jumps, np.random.default_rng([22, seed]))
+    return {case: Disturbed(process, x[:, i], jumps[:, i], level[:, i]) for i, case in enumerate(cases)}
+
+
+def simulated(process, n, stretch, jumps, noise):
+    """Paths (n + 1, cases) whose noise is stretched, and which jump at the ends of steps; all (n, cases)."""
+    h = process.dt / SUBSTEPS
+    x = np.tile(np.array(process.start, float), (stretch.shape[1], 1))
+    path = np.empty((n + 1, len(x)))
+    path[0] = x[:, 0]
+    for k in range(n):
+        size = np.abs(process.diffusion(x)[:, 0]) * np.sqrt(process.dt)
+        for xi in noise.standard_normal(SUBSTEPS):
+            moved = process.diffusion(x)[:, 0] * (np.sqrt(h) * xi * stretch[k, :, None])
+            x = x + process.drift(x) * h + moved
+        x = x + jumps[k, :, None] * size
+        path[k + 1] = x[:, 0]
+    return path
+
+
+@lru_cache(2)
+def undisturbed(kind, name, seed):
+    """The plain fit of the path without."""
+    return paths_of(kind, name, seed)[0.0].fit()
+
+
 class Disturbed:
     """x (n + 1,), and what was done to it: jumps in standard deviations, the level's logarithm."""
 
-    def __init__(self, kind, name, case, seed):
-        from onepath.compare.processes import PROCESSES as KNOWN
-
-        self.process, n = KNOWN[name], STEPS[kind]
-        own, noise = np.random.default_rng([22, seed, 1]), np.random.default_rng([22, seed])
-        self.jumps, self.level, stretch = np.zeros(n), np.zeros(n), np.ones(n)
-        if kind == "jumps":
-            self.jumps = np.where(own.random(n) < case, own.uniform(4, 10, n) * own.choice([-1, 1], n), 0.0)
-        elif kind == "tails" and case:
-            stretch = np.sqrt(case / own.chisquare(case, n))
-        elif kind == "volatility" and case:
-            self.level = wandering(n, case, own)
-            stretch = np.exp(self.level)
-        f, sigma, h = self.process.drift, self.process.diffusion, self.process.dt / SUBSTEPS
-        self.x, x = np.empty(n + 1), np.array(self.process.start, float)
-        self.x[0] = x[0]
-        for k in range(n):
-            size = sigma(x)[0, 0] * np.sqrt(self.process.dt)
-            for xi in noise.standard_normal(SUBSTEPS):
-                x = x + f(x) * h + sigma(x)[0] * np.sqrt(h) * xi * stretch[k]
-            x = x + self.jumps[k] * abs(size)
-            self.x[k + 1] = x[0]
+    def __init__(self, process, x, jumps, level):
+        self.process, self.x, self.jumps, self.level = process, x, jumps, level
 
     def fit(self, **options):
         from onepath import SDE
@@ -81,15 +103,15 @@ OPTIONS = {"jumps": {"jumps": True}, "tails": {"tails": "learn"}, "volatility": 
 
 def run(task):
     kind, name, case, seed = task
-    path, clean = Disturbed(kind, name, case, seed), Disturbed(kind, name, 0.0, seed)
-    sde, plain = path.fit(**OPTIONS[kind]), path.fit()
-    undisturbed = plain if case == 0.0 else clean.fit()
+    path, clean = paths_of(kind, name, seed)[case], paths_of(kind, name, seed)[0.0]
+    without = undisturbed(kind, name, seed)
+    sde, plain = path.fit(**OPTIONS[kind]), without if case == 0.0 else path.fit()
     averaged = float(np.sqrt(np.mean(np.exp(2 * path.level))))
     found = sde.diagnose()
     row = {
         "own": path.judged(sde),
         "plain": path.judged(plain, averaged),
-        "clean": clean.judged(undisturbed),
+        "clean": clean.judged(without),
         "fits": found.fits,
         "faults": list(found.faults),
         "plain_faults": list(plain.diagnose().faults),
