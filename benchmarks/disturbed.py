@@ -114,7 +114,6 @@ def run(task):
         "clean": clean.judged(without),
         "fits": found.fits,
         "faults": list(found.faults),
-        "plain_faults": list(plain.diagnose().faults),
         "constant": [plain.constant_noise_, sde.constant_noise_],
         "seconds": [round(sde.seconds_, 2), round(plain.seconds_, 2)],
     }
