@@ -113,7 +113,9 @@ def run(task):
         except Exception as error:
             results[method] = {"error": f"{type(error).__name__}: {error}"}
             continue
-        scores = judged(found, process, x[: -1 : max(1, transitions // POINTS)]) | {"seconds": round(found["seconds"], 3)}
+        scores = judged(found, process, x[: -1 : max(1, transitions // POINTS)]) | {
+            "seconds": round(found["seconds"], 3)
+        }
         if "noise" in found:
             unit = size if size > 0 else float(np.sqrt(np.mean(np.square(np.diff(x, axis=0)))))
             scores |= {part: round(found[part] / unit, 5) for part in ("noise", "low", "high")}
@@ -164,7 +166,9 @@ def main():
     parser.add_argument("--transitions", type=int, default=10_000)
     parser.add_argument("--noises", default="0,0.5,1,3")
     parser.add_argument("--processes", default=",".join(PROCESSES))
-    parser.add_argument("--methods", default="clean,raw,filtered", help="or force-inference, by an environment of its own")
+    parser.add_argument(
+        "--methods", default="clean,raw,filtered", help="or force-inference, by an environment of its own"
+    )
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/hidden.json"))
     options = parser.parse_args()
     results = kept(options.output)
