@@ -225,8 +225,8 @@ def _hidden(sde: "SDE", level: float) -> "pd.DataFrame":
     of_steps = sde.jumps_ or sde.volatility_
     if of_steps is None:
         raise ValueError(
-            "nothing is hidden in this model: it takes readings for the state itself. Fit with --measurement, --order 2, "
-            "--exposure or --error for a hidden state, with --jumps or --volatility for what happened in each step"
+            "nothing is hidden in this model: it takes readings for the state itself. Fit with --measurement, --error, "
+            "--order 2 or --exposure for a hidden state, with --jumps or --volatility for what happened in each step"
         )
     return _with_times(of_steps.frame(), of_steps.t)
 

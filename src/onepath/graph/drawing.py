@@ -57,7 +57,8 @@ def draw_graph(nodes: dict[str, Node], arrows: list[Arrow]) -> str:
     body = [_arrow(nodes[arrow.source], nodes[arrow.target], arrow.name) for arrow in arrows]
     body += [_node(node) for node in nodes.values()]
     tips = "".join(
-        f'<marker id="{name}" class="{name}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" orient="auto">'
+        f'<marker id="{name}" class="{name}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" '
+        'orient="auto">'
         '<path d="M 0 1 L 9 5 L 0 9 z"/></marker>'
         for name in ("tip", "tip-unknown")
     )
