@@ -26,8 +26,8 @@ from resumable import finish, kept
 SUBSTEPS = 20
 TRANSITIONS = {"velocity": 20_000, "blur": 20_000, "missing": 5000}
 NOISE = 0.8
-BESIDE = 3
-"""Seeds of which positions and their differences are fitted too: what is far off needs no more."""
+BESIDE = 1
+"""How many seeds have positions and their differences fitted too: what is far off needs no more."""
 
 
 def force(name, x):

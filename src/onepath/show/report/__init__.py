@@ -37,8 +37,8 @@ CAPTIONS = {
     "10th point has it, with its 90 % range, which is 1 if the diffusion does not depend on the step.",
     "level": "By what factor the noise was larger than σ(x) at each time, with its 90 % band.",
     "inputs": "Drift and noise along each input, the others held where they are, with 90 % bands.",
-    "graph": "The computational graph that was completed, from a state Xₙ to its increment Yₙ: unknown functions red, random "
-    "variables blue.",
+    "graph": "The computational graph that was completed, from a state Xₙ to its increment Yₙ: unknown functions red, "
+    "random variables blue.",
     "forecast": "From the last state onwards: the median and the central 50 % and 90 % of simulated paths, what is not "
     "known about drift and diffusion included.",
 }
