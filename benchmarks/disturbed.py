@@ -6,7 +6,8 @@ Three processes of the package, in ten substeps a step. Jumps of 4 to 10 standar
 down, at .2, 1 and 5 % of 5000 steps; Student's increments with 4 and 6 degrees of freedom, 5000 steps; a level of the
 noise whose logarithm has a spread of .5 and a memory of 50, 200 and 500 steps, 8000 steps. And each of them without.
 Beside the fit that knows of it stand the plain fit of the same path and the plain fit of the path that the same
-random numbers make without it. Errors are root mean squares over the inner 90 % of the data, relative to the root
+random numbers make without it; of jumps also the plain fit that is told which steps jumped, as such a path is not the same
+one without them, and of a level the factor by which it makes σ less certain for whoever estimates it. Errors are root mean squares over the inner 90 % of the data, relative to the root
 mean square of the truth; σ is that at the level's mean (of ln) where the level is learned, and the root mean square
 over the record where it is not. Seeds below 100 are for trying; finished cells are kept in the output file and not
 computed again.
@@ -98,6 +99,35 @@ def wandering(n, memory, rng):
     return level - level.mean()
 
 
+def told_which_jumped(path):
+    """A plain fit of what is left of a path without the steps that jumped: nobody can be freer of jumps."""
+    from onepath import SDE
+
+    pieces = np.split(path.x, np.flatnonzero(path.jumps) + 1)
+    return SDE(progress=False).fit([piece for piece in pieces if len(piece) > 1], dt=path.process.dt)
+
+
+def least_lost(path, memory):
+    """By which factor a level that is not known makes σ less certain, whoever estimates it (Cramér and Rao).
+
+    Of the form ln σ = a + b z with the true z(x), from ln of increments, which have the variance ½ where they are
+    normal; the level's mean over the record is zero. 1 where σ is the same everywhere.
+    """
+    z = np.log(np.maximum(np.abs(path.process.diffusion(path.x[:-1, None])[:, 0, 0]), 1e-6))
+    far = np.square(np.quantile(z, np.linspace(0.05, 0.95, 41)) - z.mean())
+    if np.ptp(z) == 0.0:
+        return 1.0
+    left, state, spread, white = np.exp(-1 / memory), np.zeros(2), SPREAD**2, np.empty((len(z), 2))
+    for k, column in enumerate(np.stack([np.ones(len(z)), z], axis=1)):
+        variance = spread + 0.5
+        white[k] = (column - state) / np.sqrt(variance)
+        state, spread = state + spread / variance * (column - state), 0.5 * spread / variance
+        state, spread = left * state, left**2 * spread + SPREAD**2 * (1 - left**2)
+    slopes = np.linalg.inv(white.T @ white)[1, 1], 0.5 / np.sum(np.square(z - z.mean()))
+    with_level, without = (0.5 / len(z) + slope * far.mean() for slope in slopes)
+    return float(np.sqrt(with_level / without))
+
+
 OPTIONS = {"jumps": {"jumps": True}, "tails": {"tails": "learn"}, "volatility": {"volatility": "learn"}}
 
 
@@ -122,6 +152,7 @@ def run(task):
         beyond = np.abs(path.jumps) > 6
         row |= {"jumps": many, "rate": list(jumps.rate), "count": jumps.rate.value * path.process.dt * STEPS[kind]}
         row |= {"marked": float(np.mean(jumps.probability[beyond] > 0.5)) if beyond.any() else None}
+        row |= {"told": path.judged(told_which_jumped(path))} if many else {}
         row |= {"false": int(np.sum((jumps.probability > 0.5) & (path.jumps == 0)))}
     elif kind == "tails":
         lengths = [value for key, value in sde.parameters_.items() if key.endswith(".scale")]
@@ -129,6 +160,7 @@ def run(task):
     else:
         volatility = sde.volatility_
         row |= {"spread": list(volatility.spread), "memory": [m / path.process.dt for m in volatility.memory]}
+        row |= {"bound": least_lost(path, case)} if case else {}
         row |= {"together": float(np.corrcoef(np.log(volatility.level), path.level)[0, 1]) if case else None}
         row["together"] = row["together"] if row["together"] == row["together"] else 0.0
     return {f"{kind}/{name}/{case:g}/{seed}": _plain(row)}
