@@ -6,11 +6,11 @@ Three processes of the package, in ten substeps a step. Jumps of 4 to 10 standar
 down, at .2, 1 and 5 % of 5000 steps; Student's increments with 4 and 6 degrees of freedom, 5000 steps; a level of the
 noise whose logarithm has a spread of .5 and a memory of 50, 200 and 500 steps, 8000 steps. And each of them without.
 Beside the fit that knows of it stand the plain fit of the same path and the plain fit of the path that the same
-random numbers make without it; of jumps also the plain fit that is told which steps jumped, as such a path is not the same
-one without them, and of a level the factor by which it makes σ less certain for whoever estimates it. Errors are root mean squares over the inner 90 % of the data, relative to the root
-mean square of the truth; σ is that at the level's mean (of ln) where the level is learned, and the root mean square
-over the record where it is not. Seeds below 100 are for trying; finished cells are kept in the output file and not
-computed again.
+random numbers make without it; of jumps also the plain fit that is told which steps jumped, as such a path is not the
+same one without them, and of a level the factor by which it makes σ less certain for whoever estimates it. Errors are
+root mean squares over the inner 90 % of the data, relative to the root mean square of the truth; σ is that at the
+level's mean (of ln) where the level is learned, and the root mean square over the record where it is not. Seeds below
+100 are for trying; finished cells are kept in the output file and not computed again.
 """
 
 import argparse

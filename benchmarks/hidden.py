@@ -9,8 +9,8 @@ with errors of some share of an increment's root mean square. Beside each other:
 exact fit to the readings, `measurement="learn"` on the readings, the same on the clean path (noise 0). In the
 environment of the peers (with onepath on its path), StochasticForceInference, which corrects for noise of readings by
 the covariance of neighbours. Relative errors of drift and diffusion, coverage of 90 % bands and noise found are along
-the clean path; seconds are the processor's, compilations included where a fit is the first of its kind. Finished cells are
-kept in the output file and not computed again.
+the clean path; seconds are the processor's, compilations included where a fit is the first of its kind. Finished cells
+are kept in the output file and not computed again.
 """
 
 import argparse
