@@ -1,5 +1,6 @@
 """Readings of hidden states: the filter against dense Gaussians, and what is learned against known truth."""
 
+import io
 import json
 import re
 
@@ -184,13 +185,26 @@ def test_the_command_reads_errors_from_a_column(noisy, tmp_path):
     page = direct.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Readings have the errors that came with them." in page
     assert "Readings, and the state that was hidden" in page
+    assert "Zₙ" in page
     refused = CliRunner().invoke(app, ["fit", str(table), "--error", "sd", "--value", "sd"])
     assert "a column is one of them" in refused.output
 
 
 def test_a_model_file_keeps_readings(noisy, tmp_path):
+    """And the command writes from it the path that was hidden, and what will be read."""
     sde = noisy[-1]
     again = load(sde.save(tmp_path / "noisy.onepath"))
+    path = CliRunner().invoke(app, ["states", str(tmp_path / "noisy.onepath")])
+    assert path.exit_code == 0, path.stderr
+    table = pd.read_csv(io.StringIO(path.stdout))
+    assert list(table) == ["t", "x", "x_lower", "x_upper", "x_filtered"]
+    np.testing.assert_allclose(table["x"], sde.state_.smoothed[:, 0])
+    words = ["forecast", str(tmp_path / "noisy.onepath"), "--steps", "2", "--paths", "500", "--json", "--seed", "0"]
+    spread = []
+    for more in ([], ["--readings"]):
+        fan = json.loads(CliRunner().invoke(app, [*words, *more]).stdout)
+        spread.append(fan["quantiles"][-1][0][0] - fan["quantiles"][0][0][0])
+    assert spread[1] > 1.2 * spread[0]
     np.testing.assert_array_equal(again.state_.smoothed, sde.state_.smoothed)
     np.testing.assert_array_equal(again.measurement_, sde.measurement_)
     assert again.get_params()["measurement"] == "learn"
