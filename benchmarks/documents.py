@@ -155,6 +155,7 @@ def _kinds(kept):
         "velocity": lambda: hidden_tables.velocity_table(kept),
         "blur": lambda: hidden_tables.blur_table(kept),
         "missing": lambda: hidden_tables.missing_table(kept),
+        "long": lambda: hidden_tables.long_table(kept),
     }
 
 

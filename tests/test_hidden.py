@@ -363,6 +363,18 @@ def test_what_a_step_forgets_is_said_to_be_hardly_known():
     assert re.search("hardly (tell|told)", sde.summary())
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [2, 3])
+def test_coarse_steps_are_not_all_taken_for_noise(seed):
+    """From a random walk, turns led to a state that stands still, or half way there."""
+    x = ornstein_uhlenbeck(2000, 1.0 / RATE, seed)
+    size = 0.5 * np.std(x)
+    z = x + size * np.random.default_rng(seed + 9).standard_normal(len(x))
+    sde = SDE(measurement="learn", progress=False).fit(z, dt=1.0 / RATE)
+    assert size < sde.measurement_.deviation[0] < 1.5 * size
+    assert sde.diffusion([0.0])[0] == pytest.approx(SIGMA, rel=0.25)
+
+
 def test_nothing_is_hidden_unless_asked():
     sde = SDE(progress=False).fit(ornstein_uhlenbeck(200, 0.1, 0), dt=0.1)
     assert sde.measurement_ is None
