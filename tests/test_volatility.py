@@ -10,7 +10,14 @@ from onepath.inference.disturbance.chain import backward, forward, moved, statio
 from onepath.inference.disturbance.clustered import Guessed, guessed, is_clustered
 from onepath.inference.disturbance.disturbance import Future, Steps, log_normal
 from onepath.inference.disturbance.volatility import Volatility, blocks, given_levels
-from onepath.inference.posterior.clustering import Clustering, Level, clustering_of, correlated, in_proportion, within_record
+from onepath.inference.posterior.clustering import (
+    Clustering,
+    Level,
+    clustering_of,
+    correlated,
+    in_proportion,
+    within_record,
+)
 
 
 def wandering(n, spread, memory, rng):
@@ -224,8 +231,8 @@ def test_constant_noise_is_not_taken_where_the_bands_speak_against_it(monkeypatc
     """A level may stand for noise that depends on the state; without it, constant noise is far from the bands."""
     x = np.exp(np.cumsum(0.05 * np.random.default_rng(1).standard_normal(600)))
     law = Volatility(0.3, 0.2)
-    monkeypatch.setattr("onepath.inference.fit.is_clustered", lambda steps: True)
-    monkeypatch.setattr("onepath.inference.fit.guessed", lambda steps, x: Guessed(law, steps, 0.999))
+    monkeypatch.setattr("onepath.inference.fit.is_clustered", lambda _: True)
+    monkeypatch.setattr("onepath.inference.fit.guessed", lambda steps, _: Guessed(law, steps, 0.999))
     sde = SDE(progress=False).fit(x, dt=0.01)
     lower, upper = sde.diffusion_band(x)
     assert sde.constant_noise_ < 0.01

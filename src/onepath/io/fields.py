@@ -37,7 +37,7 @@ def even_separator(body: str) -> str | None:
 
 
 def is_header(first: Sequence[str], missing: tuple[str, ...] = ()) -> bool:
-    """Names, unless every field is a number, a date or missing; or the first ones are, and a remark comes at the end."""
+    """Names, unless every field is a number, a date or missing, or half of them, the first among them, are numbers."""
     numbers = [NUMBER.fullmatch(field) is not None for field in first]
     if numbers[0] and sum(numbers) > 1 and 2 * sum(numbers) >= len(first):
         return False

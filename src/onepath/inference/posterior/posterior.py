@@ -70,9 +70,10 @@ class Posterior(eqx.Module):
         return self.graph if member.theta.size == 0 else graph_at(self.graph, self.mask, member.theta)
 
     def holds_constant_noise(self, u: Floats, weight: Floats) -> bool:
-        """Whether 99 % bands of the others hold the σ of constant noise at nearly all points (n, d), which count so much.
+        """Whether 99 % bands of the others hold the σ of constant noise at nearly all points (n, d).
 
-        Where they do not, what is shown would be far from its own bands. Judged before the link, where a function's band is nearly normal. True where there is no such member.
+        Where they do not, what is shown would be far from its own bands. Points count by weight; judged before the
+        link, where a function's band is nearly normal. True where there is no such member.
         """
         if self.band_mass is None:
             return True
