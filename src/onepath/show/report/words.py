@@ -49,7 +49,7 @@ def data_facts(model: Model, about: About) -> Rows:
     weekends = sentences.weekends(model)
     rows = [("Source", about.source)] if about.source else []
     rows += [
-        ("State", f"{', '.join(observed.names)} ({observed.dimension} dimension{'s' * (observed.dimension > 1)})"),
+        ("State", f"{', '.join(model.names)} ({model.dimension} dimension{'s' * (model.dimension > 1)})"),
         *([("Inputs", reach.described(model))] if model.variables else []),
         ("Rows", f"{len(observed.t)}" + (f" in {records} trajectories" if records > 1 else "")),
         ("Span", span),
