@@ -6,7 +6,7 @@ the weights by the features, with NumPy: sums over cells are products of matrice
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,13 +15,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from onepath.data.cells import Cells
+from onepath.data.cells import Cells, of_table, table_of
 from onepath.graph.graph import Graph, Group
 from onepath.inference.completion.features import Features
 from onepath.numerics.arrays import Floats
 from onepath.numerics.blocks import Blocks
-from onepath.numerics.compiled import Bound, compiled
+from onepath.numerics.compiled import Bound, Fixed, compiled
 from onepath.numerics.linalg import contract, log_determinant, lower_root, small_cholesky, small_forward_solve, solved
+from onepath.numerics.modules import changed
 
 
 def cell_loss(graph: Graph, latent: Float[Array, "functions k"], cell: Cells) -> Float[Array, ""]:
@@ -53,23 +54,23 @@ def cell_rows(graph: Graph, latent: Float[Array, "functions k"], cell: Cells) ->
 
 @compiled
 def _slopes(
-    latent: Float[Array, "c f k"], cells: Cells, noise: Float[Array, ""], graph: Graph
+    latent: Float[Array, "c f k"], table: Float[Array, "c columns"], noise: Float[Array, ""], graph: Graph
 ) -> tuple[Float[Array, " c"], Float[Array, "c f k"], Float[Array, "c r f k"]]:
     """Losses of cells, their slopes in the latents, and the rows of their expected curvature."""
-    graph = replace(graph, noise=noise)
+    graph, cells = changed(graph, noise=noise), of_table(table, graph.dimension)
     losses, slopes = jax.vmap(jax.value_and_grad(cell_loss, 1), (None, 0, 0))(graph, latent, cells)
     return losses, slopes, jax.vmap(cell_rows, (None, 0, 0))(graph, latent, cells)
 
 
 @compiled
 def _curvatures(
-    latent: Float[Array, "c f k"], cells: Cells, noise: Float[Array, ""], graph: Graph
+    latent: Float[Array, "c f k"], table: Float[Array, "c columns"], noise: Float[Array, ""], graph: Graph
 ) -> tuple[Float[Array, "c q"], Float[Array, "c q q"]]:
     """Slopes and Hessians of cells' losses in q: the latents and, as its last entry, λ."""
-    shape = latent.shape[1:]
+    shape, cells = latent.shape[1:], of_table(table, graph.dimension)
 
     def loss(q: Array, cell: Cells) -> Array:
-        return cell_loss(replace(graph, noise=q[-1]), q[:-1].reshape(shape), cell)
+        return cell_loss(changed(graph, noise=q[-1]), q[:-1].reshape(shape), cell)
 
     q = jnp.concatenate([latent.reshape(len(latent), -1), jnp.full((len(latent), 1), noise)], axis=1)
     return jax.vmap(jax.grad(loss))(q, cells), jax.vmap(jax.hessian(loss))(q, cells)
@@ -79,15 +80,15 @@ def _curvatures(
 def _traces(
     latent: Float[Array, "c f k"],
     covariance: Float[Array, "c l l"],
-    cells: Cells,
+    table: Float[Array, "c columns"],
     noise: Float[Array, ""],
     graph: Graph,
 ) -> tuple[Float[Array, "c q"]]:
     """Slopes in q of ½⟨P, C⟩, P a given covariance of a cell's latents and C = RᵀR."""
-    shape = latent.shape[1:]
+    shape, cells = latent.shape[1:], of_table(table, graph.dimension)
 
     def half_trace(q: Array, cell: Cells, covariance: Array) -> Array:
-        rows = cell_rows(replace(graph, noise=q[-1]), q[:-1].reshape(shape), cell)
+        rows = cell_rows(changed(graph, noise=q[-1]), q[:-1].reshape(shape), cell)
         flat = rows.reshape(len(rows), -1)
         return 0.5 * jnp.sum(flat * contract(flat, covariance))
 
@@ -104,9 +105,10 @@ class Cellwise:
     def __init__(self, graph: Graph, cells: Cells) -> None:
         self.graph, self.cells, self.groups = graph.bare, cells, graph.groups()
         self.blocks = Blocks.of(*np.shape(cells.x))
-        self._cells = [jax.device_put(Cells(*part)) for part in zip(*map(self.blocks.cut, cells), strict=True)]
+        self._cells = self.blocks.cut(table_of(cells))
+        fixed = Fixed(self.graph)
         self._slopes, self._curvatures, self._traces = (
-            Bound(program, self.graph) for program in (_slopes, _curvatures, _traces)
+            Bound(program, fixed) for program in (_slopes, _curvatures, _traces)
         )
 
     def _by_blocks(self, program: Bound, noise: Floats, *rows: Floats) -> list[Floats]:
