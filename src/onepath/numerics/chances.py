@@ -1,5 +1,7 @@
 """Logarithms of tail probabilities. SciPy's statistics have them too, and take longer to load than a fit takes."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtrc, fdtrc, log_ndtr, ndtri, pdtrc
@@ -19,7 +21,7 @@ def normal_quantile(tail: float) -> float:
 
 def poisson(least: int, mean: float) -> float:
     """ln P(N > least)."""
-    return _log(pdtrc(least, mean))
+    return float(_log(pdtrc(least, mean)))
 
 
 def chi_squared(value: npt.ArrayLike, freedom: int) -> Floats:
@@ -29,10 +31,10 @@ def chi_squared(value: npt.ArrayLike, freedom: int) -> Floats:
 
 def f_ratio(value: float, freedom: float, other: float) -> float:
     """ln P(F > value)."""
-    return _log(fdtrc(freedom, other, value))
+    return float(_log(fdtrc(freedom, other, value)))
 
 
-def _log(probability: Floats | float) -> float:
+def _log(probability: Any) -> Any:
     """-∞ for what is too improbable to be a number."""
     with np.errstate(divide="ignore"):
-        return np.log(probability)  # type: ignore[no-any-return]
+        return np.log(probability)

@@ -284,7 +284,8 @@ class Objective:
         """I + Σ φᵀ H φ from the cells' Hessians (c, q, q) in latents and λ: (w, w)."""
         functions, c, k, p = self.features.phi.shape
         curvature = in_q[:, :-1, :-1].reshape(c, functions, k, functions, k)
-        coupled = in_q.reshape(c, -1).any(axis=0).reshape(in_q.shape[1:])[:-1, :-1].reshape(functions, k, functions, k)
+        some = np.any(in_q.reshape(c, -1), axis=0, keepdims=True).reshape(in_q.shape[1:])
+        coupled = some[:-1, :-1].reshape(functions, k, functions, k)
         whole = np.eye(functions * p)
         for f, g in np.argwhere(coupled.any(axis=(1, 3))).tolist():
             if f > g:
