@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onepath.cli import known
 from onepath.cli.console import FAILED, REFUTED, as_json, ending, note, plain, say, telling
+from onepath.cli.known import (
+    DiffusionReadsOption,
+    DriftReadsOption,
+    KnownDiffusionOption,
+    KnownDriftOption,
+    OnlyKnownOption,
+    ParameterOption,
+    known_parts,
+    reads,
+)
 from onepath.data.reading import printable
 
 if TYPE_CHECKING:
@@ -161,12 +170,12 @@ def fit(
     volatility: VolatilityOption = False,
     tails: TailsOption = None,
     driving: InputOption = None,
-    drift_reads: known.DriftReadsOption = None,
-    diffusion_reads: known.DiffusionReadsOption = None,
-    known_drift: known.KnownDriftOption = None,
-    known_diffusion: known.KnownDiffusionOption = None,
-    parameter: known.ParameterOption = None,
-    only_known: known.OnlyKnownOption = False,
+    drift_reads: DriftReadsOption = None,
+    diffusion_reads: DiffusionReadsOption = None,
+    known_drift: KnownDriftOption = None,
+    known_diffusion: KnownDiffusionOption = None,
+    parameter: ParameterOption = None,
+    only_known: OnlyKnownOption = False,
     season: SeasonOption = None,
     trend: TrendOption = False,
     seed: SeedOption = 0,
@@ -186,7 +195,7 @@ def fit(
         from onepath.io.tables import read_table
 
         check_places((model, report), read=[data], force=force)
-        physics = known.known_parts({"drift": known_drift, "diffusion": known_diffusion}, parameter, only_known)
+        physics = known_parts({"drift": known_drift, "diffusion": known_diffusion}, parameter, only_known)
         table, checksum = read_table(data, encoding, tuple(na or ())), sha256_of(data)
         missing = (*(na or ()), *table.missing)
         columns = (tuple(error or ()), tuple(driving or ()))
@@ -211,8 +220,8 @@ def fit(
             "tails": _tails(tails),
             "season": _season(season),
             "trend": trend,
-            "drift_reads": known.reads(drift_reads),
-            "diffusion_reads": known.reads(diffusion_reads),
+            "drift_reads": reads(drift_reads),
+            "diffusion_reads": reads(diffusion_reads),
             "random_state": seed,
             "learn": None if learn.lower() == "none" else learn,
             "progress": not json,

@@ -78,7 +78,7 @@ class Posterior(Module):
         if self.band_mass is None:
             return True
         means, covariances = self.member_moments(u)
-        mean, covariance = replace(self, mass=self.band_mass).combined(means, covariances)
+        mean, covariance = changed(self, mass=self.band_mass).combined(means, covariances)
         first = self.graph.drifts
         apart = np.abs(means[-1] - mean)[:, first:, 0]
         spread = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))[:, first:]
