@@ -155,9 +155,8 @@ def _others(model: Model) -> list[str]:
 def _consequences(model: Model) -> list[tuple[str, str, str]]:
     """Left out where nothing follows: a density without a mode or a trough within the data's range."""
     rows, said = words.consequences_table(model), words.about_consequences(model)
-    if not rows.body:
-        return []
-    return [section("follows", "What follows", table(rows, kind="numbers"), *map(paragraph, said))]
+    listed = [table(rows, kind="numbers")] if rows.body else []
+    return [section("follows", "What follows", *listed, *map(paragraph, said))] if said else []
 
 
 def _geometry(model: Model, draw: Numbered) -> list[tuple[str, str, str]]:
