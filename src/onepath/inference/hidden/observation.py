@@ -31,7 +31,7 @@ FAINT = 0.05
 """A power from which nearly all was taken for noise of readings, and turns are tried from none of it too."""
 
 MUCH = 0.2
-"""Of a state, forgotten in a step: then noise and what moves the state are nearly alike, and turns are tried likewise."""
+"""Of a state, forgotten in a step: then noise is nearly like what moves the state, and turns are tried likewise."""
 
 UNCERTAIN = 10.0
 """A state this many times less certain than usual, in variances, is none to learn from."""
