@@ -5,6 +5,7 @@ import re
 from xml.etree import ElementTree
 
 import matplotlib
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from onepath.model import Model
@@ -26,7 +27,9 @@ def svg_of(model: Model, name: str, number: int, truth: Truth | None, phone: boo
         figure = Figure(figsize=size_of(name, model, phone), layout="constrained")
         draw(model, name, figure, truth)
         buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Type": None, "Format": None})
+        # `savefig` would draw twice where there is a layout to find, though drawing finds it
+        nothing = {"Date": None, "Creator": None, "Type": None, "Format": None}
+        FigureCanvasSVG(figure).print_svg(buffer, metadata=nothing)
     return inlined(buffer.getvalue(), number, name)
 
 
