@@ -13,6 +13,7 @@ from onepath.gp.parameters import Mask
 from onepath.graph.graph import Graph, graph_at
 from onepath.inference.completion import Block, Objective, Place
 from onepath.inference.completion.features import Features, FeatureSource
+from onepath.inference.posterior.formulas import Formulas
 from onepath.numerics.arrays import Floats, Integers
 from onepath.numerics.blocks import Blocks
 from onepath.numerics.compiled import Bound, compiled
@@ -44,6 +45,8 @@ class Posterior(eqx.Module):
     One member alone holds θ fixed at its best value; several also account for what is not known about θ. In one of them
     the noise may be constant. Estimates and predictions use that, bands do not: a simple law that the data cannot
     refute is a good guess, and may be wrong. `band_mass` is without it; None if there is no such member.
+
+    All these are members of the process. Beside it, functions may follow `formulas`.
     """
 
     graph: Graph
@@ -51,6 +54,7 @@ class Posterior(eqx.Module):
     mass: Float[Array | np.ndarray, " members"]
     mask: Mask = eqx.field(static=True)
     band_mass: Float[Array | np.ndarray, " members"] | None = None
+    formulas: Formulas | None = None
 
     @property
     def for_bands(self) -> Float[np.ndarray, " members"]:
@@ -60,7 +64,10 @@ class Posterior(eqx.Module):
     @property
     def constant_noise(self) -> float | None:
         """How probable it is that the noise is the same everywhere; None where that was not asked."""
-        return None if self.band_mass is None else float(self.mass[-1])
+        if self.band_mass is None:
+            return None
+        of_process = float(self.mass[-1])
+        return of_process if self.formulas is None else self.formulas.constant_noise(of_process)
 
     def graph_of(self, member: Member) -> Graph:
         """The graph with the parameters of one member."""
@@ -75,10 +82,10 @@ class Posterior(eqx.Module):
 
     @property
     def most_probable(self) -> "Posterior":
-        """Its most probable member alone."""
+        """The process's most probable member alone."""
         s = int(np.argmax(np.asarray(self.mass)))
         alone = jax.tree.map(lambda leaf: np.asarray(leaf)[s : s + 1], self.members)
-        return replace(self, members=alone, mass=constant([1.0]), band_mass=None)
+        return replace(self, members=alone, mass=constant([1.0]), band_mass=None, formulas=None)
 
     def sources(self, u: Floats, order: int = 0) -> Iterator[tuple[Member, Features]]:
         """Each member, with its features at points (n, d)."""
@@ -100,7 +107,8 @@ class Posterior(eqx.Module):
         mass = np.asarray(self.mass)
         mean = np.tensordot(mass, means, axes=1)
         apart = (means - mean)[..., 0]
-        return mean, np.tensordot(mass, covariances, axes=1) + np.einsum("s,snf,sng->nfg", mass, apart, apart)
+        covariance = np.tensordot(mass, covariances, axes=1) + np.einsum("s,snf,sng->nfg", mass, apart, apart)
+        return (mean, covariance) if self.formulas is None else self.formulas.beside(u, order, mean, covariance)
 
     def representers(self) -> Floats:
         """α with φ(x)·w = k(x, Z)·α, for each member, (s, functions, width): means need no factors."""
@@ -114,7 +122,7 @@ class Posterior(eqx.Module):
         return found
 
     def draws(self, u: Floats, chosen: Integers, normals: Floats, untouched_normals: Floats) -> Floats:
-        """The unknown functions at all points (n, d) jointly, a draw for each chosen member: (draws, n, f).
+        """The process's functions at all points (n, d) jointly, a draw for each chosen member: (draws, n, f).
 
         From standard normal numbers (draws, w) for the weights and (draws, f, n) for what data leave untouched.
         """
