@@ -21,13 +21,22 @@ SHOWN = 0.01
 
 
 class Term(NamedTuple):
-    """One term of an equation in the data's units: its name as text, LaTeX and Python, its coefficient and error."""
+    """One term of an equation in the data's units: its name as text, LaTeX and Python, its coefficient and error.
+
+    `factors` are coordinates and their powers; None for a term of the user's own.
+    """
 
     name: str
     latex: str
     python: str
+    factors: tuple[tuple[str, int], ...] | None
     coefficient: float
     error: float
+
+    @property
+    def text(self) -> str:
+        """The coefficient with its error, such as -1.02(7)."""
+        return "-" * (self.coefficient < 0) + with_error(abs(self.coefficient), self.error)
 
 
 @dataclass(frozen=True)
@@ -205,7 +214,7 @@ def _constant(model: Model, f: int, factor: float) -> tuple[float, Term] | None:
     mean, deviation = mixture_means[0, last, f], np.sqrt(variances[0, last, f])
     ends = [_entry(model, mean + sign * deviation) ** 2 for sign in (0.0, -1.0, 1.0)]
     value, error = ends[0] * factor, 0.5 * (ends[2] - ends[1]) * factor
-    return float(np.asarray(posterior.mass)[last]), Term("1", "", "1", float(value), float(error))
+    return float(np.asarray(posterior.mass)[last]), Term("1", "", "1", (), float(value), float(error))
 
 
 def _entry(model: Model, latent: float) -> float:
@@ -225,9 +234,12 @@ def _function(terms: Terms, coefficients: Floats) -> Callable[[Floats], Floats]:
     return function
 
 
-def term_names(terms: Terms, names: tuple[str, ...]) -> list[tuple[str, str, str]]:
-    """Of each term as text, LaTeX and Python; the constant is "1"."""
-    found = []
+Named = tuple[str, str, str, tuple[tuple[str, int], ...] | None]
+
+
+def term_names(terms: Terms, names: tuple[str, ...]) -> list[Named]:
+    """Of each term as text, LaTeX and Python, and as factors; the constant is "1"."""
+    found: list[Named] = []
     for powers in terms.exponents:
         own = [(name, power) for name, power in zip(names, powers, strict=True) if power]
         text = " ".join(name if power == 1 else f"{name}^{power}" for name, power in own)
@@ -235,10 +247,10 @@ def term_names(terms: Terms, names: tuple[str, ...]) -> list[tuple[str, str, str
             latex_name(name) if power == 1 else f"{latex_name(name)}^{{{power}}}" for name, power in own
         )
         code = " * ".join(identifier(name) if power == 1 else f"{identifier(name)}**{power}" for name, power in own)
-        found.append((text or "1", latex, code or "1"))
+        found.append((text or "1", latex, code or "1", tuple(own)))
     for name, function in terms.own:
         code = function.numpy if isinstance(function, Expression) else f"terms[{name!r}]({', '.join(names)})"
-        found.append((name, rf"\mathrm{{{name}}}", code))
+        found.append((name, rf"\mathrm{{{name}}}", code, None))
     return found
 
 
