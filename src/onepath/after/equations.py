@@ -1,5 +1,6 @@
 """Which short equations a model's drift and squared noise are, and how probable each is."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -15,6 +16,9 @@ from onepath.inference.posterior.formulas import Formulas
 from onepath.model import Model, asked_once
 from onepath.numerics.arrays import Floats
 from onepath.numerics.precision import in_double
+
+INDEXED = re.compile(r"([A-Za-z])(\d+)")
+"""A name that is a letter and a number."""
 
 SHOWN = 0.01
 """The least probable equation that is told of."""
@@ -261,7 +265,9 @@ def identifier(name: str) -> str:
 
 
 def latex_name(name: str) -> str:
-    """One letter is a symbol, more are text."""
+    """One letter is a symbol, one with a number has an index, all else is text."""
+    if (indexed := INDEXED.fullmatch(name)) is not None:
+        return f"{indexed[1]}_{{{indexed[2]}}}"
     safe = name.replace("\\", "").replace("_", r"\_").replace("%", r"\%").replace("&", r"\&").replace("#", r"\#")
     return safe if len(name) == 1 else rf"\text{{{safe}}}"
 

@@ -261,7 +261,9 @@ def _simulated(
     members, functions, p = posterior.members.weights.shape
     normals = rng.standard_normal((paths, steps, d))
     chosen = rng.choice(members, size=paths, p=np.asarray(posterior.mass)) if uncertain else np.zeros(paths, int)
-    followed = posterior.formulas.chosen(paths, rng) if uncertain and posterior.formulas is not None else None
+    followed, formulas = None, posterior.formulas
+    if uncertain and formulas is not None:
+        followed = formulas.chosen(paths, np.asarray(formulas.mass), rng)
     jumps = None
     if model.disturbance is not None:
         drawn = model.disturbance.drawn(rng, Future(paths, steps, dt * units.time, onwards))

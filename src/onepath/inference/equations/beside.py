@@ -1,6 +1,7 @@
 """A fit with equations beside its process: `Formulas` from the hypotheses of each function."""
 
 from dataclasses import replace
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from onepath.inference.equations.expressions import Own
 from onepath.inference.equations.hypotheses import (
     DEGREES,
     MOST,
+    MOST_TERMS,
     PRIOR,
     Hypotheses,
     Seen,
@@ -37,7 +39,8 @@ class EquationOptions(NamedTuple):
 def terms_of(units: Units, own: Own = ()) -> Terms:
     """Monomials about the user's zero, and the user's own."""
     d = len(units.scale)
-    exponents = monomials(d, DEGREES[min(d, 3)])
+    degree = DEGREES[d] if d in DEGREES else max(k for k in (1, 2, 3) if k == 1 or comb(d + k, k) <= MOST_TERMS)
+    exponents = monomials(d, degree)
     return Terms(units.location / units.scale, units.scale, exponents, own)
 
 

@@ -23,8 +23,8 @@ from onepath.inference.learning.learned import LearnedTheta
 from onepath.inference.posterior.mixture import Completed
 from onepath.numerics.arrays import Flags, Floats, Integers
 
-DEGREES = {1: 5, 2: 3, 3: 3}
-"""Of a drift's monomials, by dimension."""
+DEGREES, MOST_TERMS = {1: 5, 2: 3, 3: 3}, 45
+"""Of a drift's monomials, by dimension; above three as high as leaves no more of them than this, and 3 at most."""
 
 SQUARED_DEGREE = 2
 """Of those of a squared diffusion."""

@@ -67,7 +67,8 @@ def mixture(posterior: Posterior, u: Floats) -> Mixture:
     more, spread = formulas.moments(u)
     means = np.concatenate([means, np.moveaxis(more[..., 0], 0, 1)], axis=1)
     variances = np.concatenate([variances, np.moveaxis(spread, 0, 1)], axis=1)
-    return Mixture(means, variances, formulas.weights(u, mass), formulas.weights(u, band_mass))
+    estimate = formulas.weights(u, mass, np.asarray(formulas.mass))
+    return Mixture(means, variances, estimate, formulas.weights(u, band_mass, formulas.band_mass))
 
 
 def marginals(posterior: Posterior, u: Floats) -> tuple[Floats, Floats]:
@@ -102,7 +103,7 @@ def draws(posterior: Posterior, u: Floats, count: int, rng: np.random.Generator)
     drawn, formulas = posterior.draws(u, chosen, normals, untouched), posterior.formulas
     if formulas is None:
         return drawn
-    coefficients, follows = formulas.chosen(count, rng)
+    coefficients, follows = formulas.chosen(count, formulas.band_mass, rng)
     sums = np.einsum("nt,cft->cfn", formulas.terms.jets(u)[:, 0], coefficients)
     equation = np.asarray(formulas.latents(sums[..., None], np))[..., 0].swapaxes(1, 2)
     share = follows[:, None] * np.asarray(formulas.share(u, np))

@@ -22,7 +22,7 @@ TINY = 1e-24
 """The least variance, in standardised units."""
 
 FOLLOWED = 0.9
-"""How probable equations of a function must be to be followed beyond the data."""
+"""How probable equations of a function must be together to be followed beyond the data, and in bands."""
 
 
 class Followed(NamedTuple):
@@ -53,6 +53,11 @@ class Formulas(eqx.Module):
     def probability(self) -> Floats:
         """That each function is one of its equations (f,)."""
         return np.asarray(self.mass).sum(axis=1)
+
+    @property
+    def band_mass(self) -> Floats:
+        """How much each counts in bands and draws: nothing where the process may well be right."""
+        return np.where(self.probability[:, None] >= FOLLOWED, np.asarray(self.mass), 0.0)
 
     def share(self, u: Any, xp: Any = jnp) -> Any:
         """How much of an equation's probability counts at points (n, d): (n, f), 1 within the data.
@@ -133,18 +138,21 @@ class Formulas(eqx.Module):
         same = np.sum(np.where(varies, 0.0, mass), axis=1) + (1.0 - mass.sum(axis=1)) * of_process
         return float(np.prod(same[self.drifts :]))
 
-    def weights(self, u: Floats, process: Floats) -> Floats:
-        """How much members of the process, whose masses are given (s,), and equations count: (n, s + e, f)."""
+    def weights(self, u: Floats, process: Floats, own_mass: Floats) -> Floats:
+        """How much members of the process, whose masses are given (s,), and equations (f, e) count: (n, s + e, f)."""
         share = np.asarray(self.share(u, np))
-        own = share[:, None] * np.asarray(self.mass).T
+        own = share[:, None] * np.asarray(own_mass).T
         left = 1.0 - own.sum(axis=1, keepdims=True)
         return np.concatenate([left * np.asarray(process)[None, :, None], own], axis=1)
 
-    def chosen(self, count: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Coefficients (count, f, terms), and 1 where a function follows them or 0 where it follows the process."""
+    def chosen(self, count: int, mass: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Coefficients (count, f, terms), and 1 where a function follows them or 0 where it follows the process.
+
+        `mass` (f, e) is how often each is drawn.
+        """
         functions, equations, terms = self.mean.shape
         picked, normals = rng.random((count, functions)), rng.standard_normal((count, functions, terms))
-        edges = np.cumsum(self.mass, axis=1)
+        edges = np.cumsum(mass, axis=1)
         which: Integers = np.sum(picked[:, :, None] >= edges[None], axis=2)
         share = (which < equations).astype(float)
         which, f = np.minimum(which, equations - 1), np.arange(functions)

@@ -3,7 +3,10 @@
 from html import escape
 
 from onepath.after.equation import with_error
-from onepath.after.equations import Equation, Term
+from onepath.after.equations import INDEXED, Equation, Term
+
+SPACE = '<mspace width="0.22em"/>'
+"""Between factors."""
 
 
 def math(equation: Equation) -> str:
@@ -15,7 +18,7 @@ def math(equation: Equation) -> str:
             parts.append(f"<mo>{sign}</mo>")
         parts.append(_number(with_error(abs(term.coefficient), term.error)))
         if term.name != "1":
-            parts.append(f"<mo>&#x2062;</mo>{_product(term)}")
+            parts.append(f"{SPACE}{_product(term)}")
     right = f"<mrow>{''.join(parts)}</mrow>"
     return f"<math><mrow>{_left(equation.of)}<mo>=</mo>{right}</mrow></math>"
 
@@ -50,10 +53,18 @@ def _product(term: Term) -> str:
         return f"<mtext>{escape(term.name)}</mtext>"
     parts = []
     for name, power in term.factors:
-        parts.append(_name(name) if power == 1 else f"<msup>{_name(name)}<mn>{power}</mn></msup>")
-    return "<mo>&#x2062;</mo>".join(parts)
+        parts.append(_name(name) if power == 1 else _power(name, power))
+    return SPACE.join(parts)
+
+
+def _power(name: str, power: int) -> str:
+    if (indexed := INDEXED.fullmatch(name)) is not None:
+        return f"<msubsup><mi>{indexed[1]}</mi><mn>{indexed[2]}</mn><mn>{power}</mn></msubsup>"
+    return f"<msup>{_name(name)}<mn>{power}</mn></msup>"
 
 
 def _name(name: str) -> str:
-    """One letter is a symbol, more are text."""
+    """One letter is a symbol, one with a number has an index, all else is text."""
+    if (indexed := INDEXED.fullmatch(name)) is not None:
+        return f"<msub><mi>{indexed[1]}</mi><mn>{indexed[2]}</mn></msub>"
     return f"<mi>{escape(name)}</mi>" if len(name) == 1 else f"<mtext>{escape(name)}</mtext>"
