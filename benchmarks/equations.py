@@ -28,7 +28,7 @@ FIRST_SEED = 20_000
 """Priors were chosen on seeds from 7000 on."""
 
 NINETY = 1.6448536269514722
-LOOKED_AT, BEYOND = 2000, 400
+LOOKED_AT, BEYOND = 500, 200
 TIMED = 2
 """Seeds of each system that are fitted with equations="off" too, for the time that this takes."""
 

@@ -229,6 +229,7 @@ def _entry(model: Model, latent: float) -> float:
 def _function(terms: Terms, coefficients: Floats) -> Callable[[Floats], Floats]:
     """Of points (n, d) in the data's units; coefficients are those of terms in standard deviations."""
 
+    @in_double
     def function(x: Floats) -> Floats:
         d = len(terms.exponents[0])
         points = x.reshape(-1, 1) if d == 1 else np.atleast_2d(x)

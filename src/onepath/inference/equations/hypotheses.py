@@ -18,7 +18,7 @@ from onepath.gp.terms import Terms
 from onepath.graph.graph import Graph
 from onepath.inference.equations.gaussians import Steps, steps_at
 from onepath.inference.equations.regression import Fitted, Squares, linear, nearly, variances
-from onepath.inference.equations.subsets import kept, log_total, prior_of, searched
+from onepath.inference.equations.subsets import Simplicity, kept, searched
 from onepath.inference.learning.learned import LearnedTheta
 from onepath.inference.posterior.mixture import Completed
 from onepath.numerics.arrays import Flags, Floats, Integers
@@ -28,6 +28,9 @@ DEGREES, MOST_TERMS = {1: 5, 2: 3, 3: 3}, 45
 
 SQUARED_DEGREE = 2
 """Of those of a squared diffusion."""
+
+EXPECTED = 2
+"""Terms of an equation, beforehand."""
 
 SCORED = 64
 """Squared diffusions that are scored in full: those that are best as far as a quadratic tells."""
@@ -41,20 +44,22 @@ class Prior(NamedTuple):
 
     A coefficient times its term's root mean square over the data is N(0, (reach · s)²): s is the drift of an
     Ornstein–Uhlenbeck process of the same spread, σ²/(2 sd), and what is persistent; or the mean square of the noise.
-    An equation has one reach, each of these as probable. Terms are there independently of each other, those of higher
-    degree more rarely. One drift in two is an equation, and one noise that varies in so many.
+    An equation has one reach, each of these as probable. Each term has the same odds, at most `odds` and so small that
+    two of all are expected; equations of higher degree are rarer. One drift in two is an equation, and one noise that
+    varies in so many.
     """
 
     drift_reaches: tuple[float, ...] = (1.0, 4.0, 16.0, 64.0)
-    diffusion_reach: float = 1.0
+    diffusion_reaches: tuple[float, ...] = (1.0, 4.0, 16.0)
     odds: float = 0.5  # of a term
-    per_degree: float = 0.45  # less for each degree
+    per_degree: float = 0.5  # less for each degree of the largest one
     drift: float = 0.5  # that there is an equation
     diffusion: float = 0.1
     constant: float = 0.3  # that this is one of them, where it is no member of the process
 
-    def odds_of(self, degrees: Integers) -> Floats:
-        return np.asarray(self.odds * self.per_degree**degrees)
+    def among(self, degrees: Integers) -> Simplicity:
+        """Of subsets of terms of these degrees."""
+        return Simplicity(degrees, min(self.odds, EXPECTED / max(len(degrees) - EXPECTED, 1)), self.per_degree)
 
 
 PRIOR = Prior()
@@ -88,16 +93,15 @@ def drift_hypotheses(seen: "Seen", f: int, terms: Terms, prior: Prior) -> Hypoth
         design / size, slopes, axes=((0, 1), (0, 1))
     )
     precisions = [np.full(terms.count, (reach * seen.amplitudes[f]) ** -2.0) for reach in prior.drift_reaches]
-    odds = prior.odds_of(terms.degrees)
+    simplicity = prior.among(terms.degrees)
 
     def judge(subsets: Flags) -> Floats:
-        each = [linear(subsets, information, right, precision).evidence for precision in precisions]
-        return np.logaddexp.reduce(each, axis=0) - np.log(len(each))
+        return averaged([linear(subsets, information, right, precision).evidence for precision in precisions])
 
-    subsets, values = searched(judge, terms.count, odds)
+    subsets, values = searched(judge, simplicity)
     best = kept(values, MOST, LEAST)
     fitted = best_of([linear(subsets[best], information, right, precision) for precision in precisions])
-    equation = np.log(prior.drift) - log_total(odds)
+    equation = np.log(prior.drift) - simplicity.log_total
     process = seen.linear_evidence(f) + np.log1p(-prior.drift)
     return Hypotheses(subsets[best], in_terms(fitted, size), values[best] + equation, process)
 
@@ -112,25 +116,25 @@ def diffusion_hypotheses(seen: "Seen", entry: int, terms: Terms, prior: Prior, c
     low = terms.degrees <= SQUARED_DEGREE
     design, degrees = terms.jets(seen.cells.x)[:, 0, low], terms.degrees[low]
     size = root_mean_square(design, seen.cells.weight)
-    odds = prior.odds_of(degrees)
+    simplicity = prior.among(degrees)
     near, squares, tiled = seen.squares(entry)
     whole = np.tile(design / size, (tiled, 1))
-    precision = np.full(len(odds), 1.0 / prior.diffusion_reach**2)
-
-    def fit(subsets: Flags) -> Fitted:
-        return variances(subsets, whole, squares, near, precision)
-
-    first, roughly = searched(lambda some: nearly(some, whole, squares, near, precision), len(odds), odds)
+    precisions = [np.full(len(degrees), reach**-2.0) for reach in prior.diffusion_reaches]
+    first, roughly = searched(
+        lambda some: averaged([nearly(some, whole, squares, near, precision) for precision in precisions]), simplicity
+    )
     subsets = first[kept(roughly, SCORED, 0.0)]
-    values = fit(subsets).evidence + prior_of(subsets, odds)
+    fits = [variances(subsets, whole, squares, near, precision) for precision in precisions]
+    values = averaged([each.evidence for each in fits]) + simplicity.of(subsets)
     varies = subsets[:, degrees > 0].any(axis=1)
-    values = values + np.log(prior.diffusion) - log_total(odds)
+    values = values + np.log(prior.diffusion) - simplicity.log_total
     if alone:
-        subsets, values = subsets[varies], values[varies]
+        values[~varies] = -np.inf
     else:
-        values[~varies] += np.log(prior.constant / prior.diffusion) + log_total(odds) - np.log(odds[degrees == 0]).sum()
+        values[~varies] += np.log(prior.constant / prior.diffusion) + simplicity.log_total - np.log(simplicity.odds)
     best = kept(values, MOST, LEAST)
-    subsets, fitted = among(low, subsets[best], in_terms(fit(subsets[best]), size))
+    chosen = best_of([Fitted(*(part[best] for part in each)) for each in fits])
+    subsets, fitted = among(low, subsets[best], in_terms(chosen, size))
     process = seen.variance_evidence(seen.graph.drifts + entry, float(squares.loss(near)))
     if constant is not None:
         process -= np.log1p(-min(constant, 1.0 - 1e-12)) / len(seen.graph.unit)
@@ -205,6 +209,11 @@ class Seen:
             Squares(*(np.concatenate(part) for part in zip(*parts, strict=True))),
             len(which),
         )
+
+
+def averaged(evidences: list[Floats]) -> Floats:
+    """Under one of several priors, each as probable."""
+    return np.asarray(np.logaddexp.reduce(evidences, axis=0) - np.log(len(evidences)))
 
 
 def best_of(fits: list[Fitted]) -> Fitted:

@@ -1,6 +1,7 @@
 """Which subsets of terms are looked at, and how probable each is beforehand."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,26 +22,40 @@ def all_subsets(count: int) -> Flags:
     return (np.arange(1, 1 << count)[:, None] >> np.arange(count)) % 2 == 1
 
 
-def prior_of(subsets: Flags, odds: Floats) -> Floats:
-    """ln of the probability of each, up to a constant: every term is there or not, independently of the others."""
-    return np.asarray(subsets @ np.log(odds))
+class Simplicity(NamedTuple):
+    """Of terms of these degrees: each is there with such odds, and the largest degree costs a factor for each one."""
+
+    degrees: Integers
+    odds: float
+    per_degree: float
+
+    def of(self, subsets: Flags) -> Floats:
+        """ln of the prior probability of subsets, up to a constant."""
+        largest = np.max(np.where(subsets, self.degrees, 0), axis=1)
+        return np.asarray(subsets.sum(axis=1) * np.log(self.odds) + largest * np.log(self.per_degree))
+
+    @property
+    def log_total(self) -> float:
+        """ln of its sum over all subsets but the empty one: those of each largest degree have all terms below."""
+        total, below = 0.0, 0
+        for degree in np.unique(self.degrees):
+            upto = int(np.sum(self.degrees <= degree))
+            total += self.per_degree**degree * ((1.0 + self.odds) ** upto - (1.0 + self.odds) ** below)
+            below = upto
+        return float(np.log(total))
 
 
-def log_total(odds: Floats) -> float:
-    """ln Σ over all subsets but the empty one of what `prior_of` says: ln(Π (1 + odds) - 1)."""
-    return float(np.log(np.expm1(np.sum(np.log1p(odds)))))
-
-
-def searched(judge: Judge, count: int, odds: Floats) -> tuple[Flags, Floats]:
+def searched(judge: Judge, prior: Simplicity) -> tuple[Flags, Floats]:
     """Subsets and their ln p(data | subset) p(subset): all of them, or those near the best that a search finds.
 
     A round adds a term to, takes one from, or changes one in each of the best subsets, until nothing new is good.
     """
+    count = len(prior.degrees)
     if count <= EXHAUSTIVE:
         subsets = all_subsets(count)
-        return subsets, judge(subsets) + prior_of(subsets, odds)
+        return subsets, judge(subsets) + prior.of(subsets)
     seen = np.concatenate([np.eye(count, dtype=bool), np.ones((1, count), bool)])
-    values = judge(seen) + prior_of(seen, odds)
+    values = judge(seen) + prior.of(seen)
     best = values.max()
     for _ in range(ROUNDS):
         near = neighbours(seen[np.argsort(-values)[:KEPT]])
@@ -48,7 +63,7 @@ def searched(judge: Judge, count: int, odds: Floats) -> tuple[Flags, Floats]:
         near = near[[row.tobytes() not in known for row in near]]
         if len(near) == 0:
             break
-        more = judge(near) + prior_of(near, odds)
+        more = judge(near) + prior.of(near)
         seen, values = np.concatenate([seen, near]), np.concatenate([values, more])
         if values.max() <= best and len(seen) > KEPT * count:
             break

@@ -67,8 +67,8 @@ def mixture(posterior: Posterior, u: Floats) -> Mixture:
     more, spread = formulas.moments(u)
     means = np.concatenate([means, np.moveaxis(more[..., 0], 0, 1)], axis=1)
     variances = np.concatenate([variances, np.moveaxis(spread, 0, 1)], axis=1)
-    estimate = formulas.weights(u, mass, np.asarray(formulas.mass))
-    return Mixture(means, variances, estimate, formulas.weights(u, band_mass, formulas.band_mass))
+    each = (formulas.weights(u, of_process, bands) for of_process, bands in ((mass, False), (band_mass, True)))
+    return Mixture(means, variances, *each)
 
 
 def marginals(posterior: Posterior, u: Floats) -> tuple[Floats, Floats]:

@@ -59,15 +59,32 @@ class Formulas(eqx.Module):
         """How much each counts in bands and draws: nothing where the process may well be right."""
         return np.where(self.probability[:, None] >= FOLLOWED, np.asarray(self.mass), 0.0)
 
-    def share(self, u: Any, xp: Any = jnp) -> Any:
-        """How much of an equation's probability counts at points (n, d): (n, f), 1 within the data.
-
-        Beyond them an equation is followed if that is probable; what is known of others is known within the data only.
-        """
+    def inside(self, u: Any, xp: Any = jnp) -> Any:
+        """1 at points (n, d) within the data, and soon 0 beyond them."""
         beyond = xp.maximum(self.lower - u, 0.0) + xp.maximum(u - self.upper, 0.0)
-        fade = xp.exp(-0.5 * xp.sum(xp.square(beyond), axis=1) / FADE**2)
-        trusted = xp.sum(self.mass, axis=1) >= FOLLOWED
-        return xp.where(trusted[None], 1.0, fade[:, None])
+        return xp.exp(-0.5 * xp.sum(xp.square(beyond), axis=1) / FADE**2)
+
+    def share(self, u: Any, xp: Any = jnp) -> Any:
+        """How much of an equation that was drawn counts at points (n, d): (n, f), 1 within the data.
+
+        Beyond them equations are followed if they are probable; what is known of others is known within the data only.
+        """
+        trusted = xp.asarray(self.probability_of(xp) >= FOLLOWED)
+        return xp.where(trusted[None], 1.0, self.inside(u, xp)[:, None])
+
+    def shares(self, u: Any, xp: Any = jnp) -> Any:
+        """How much each equation counts in estimates at points (n, d): (n, f, e).
+
+        Beyond the data the most probable one alone is followed: powers that hardly matter within them would lead away.
+        """
+        mass, inside = xp.asarray(self.mass), self.inside(u, xp)[:, None, None]
+        trusted = self.probability_of(xp) >= FOLLOWED
+        places = xp.arange(mass.shape[1])[None]
+        first = xp.where((places == xp.argmax(mass, axis=1)[:, None]) & trusted[:, None], 1.0, 0.0)
+        return inside * mass + (1.0 - inside) * first
+
+    def probability_of(self, xp: Any = jnp) -> Any:
+        return xp.sum(xp.asarray(self.mass), axis=1)
 
     def latents(self, sums: Any, xp: Any = jnp) -> Any:
         """Latents with their derivatives (n, f, ..., k) from those of sums of terms, of as many functions."""
@@ -102,11 +119,9 @@ class Formulas(eqx.Module):
         """Mean latents, the process's given."""
         design = self.terms.traced(u, order)
         each = self.latents(jnp.einsum("nkt,fet->nfek", design, jnp.asarray(self.mean)))
-        share = self.share(u)
-        part = jnp.where(jnp.asarray(self.mass)[None, :, :, None] > 0, each, 0.0)
-        mean = jnp.einsum("fe,nfek->nfk", jnp.asarray(self.mass), part) * share[:, :, None]
-        whole = jnp.sum(jnp.asarray(self.mass), axis=1)
-        return (1.0 - share * whole)[:, :, None] * process + mean
+        shares = self.shares(u)
+        mean = jnp.einsum("nfe,nfek->nfk", shares, jnp.where(jnp.asarray(self.mass)[None, :, :, None] > 0, each, 0.0))
+        return (1.0 - jnp.sum(shares, axis=2))[:, :, None] * process + mean
 
     def moments(self, u: Floats, order: int = 0) -> tuple[Floats, Floats]:
         """Means (e, n, f, k) and variances (e, n, f) of latents under each equation."""
@@ -123,7 +138,7 @@ class Formulas(eqx.Module):
     def beside(self, u: Floats, order: int, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
         """Mean (n, f, k) and covariance (n, f, f) of latents, those of the process given."""
         means, variances = self.moments(u, order)
-        own = np.asarray(self.share(u, np))[:, None] * np.asarray(self.mass).T  # (n, e, f)
+        own = np.swapaxes(np.asarray(self.shares(u, np)), 1, 2)  # (n, e, f)
         left = 1.0 - own.sum(axis=1)
         whole = left[:, :, None] * mean + np.einsum("nef,enfk->nfk", own, means)
         spread = np.einsum("nef,enf->nf", own, variances + np.square(means - whole)[..., 0])
@@ -138,10 +153,9 @@ class Formulas(eqx.Module):
         same = np.sum(np.where(varies, 0.0, mass), axis=1) + (1.0 - mass.sum(axis=1)) * of_process
         return float(np.prod(same[self.drifts :]))
 
-    def weights(self, u: Floats, process: Floats, own_mass: Floats) -> Floats:
-        """How much members of the process, whose masses are given (s,), and equations (f, e) count: (n, s + e, f)."""
-        share = np.asarray(self.share(u, np))
-        own = share[:, None] * np.asarray(own_mass).T
+    def weights(self, u: Floats, process: Floats, bands: bool) -> Floats:
+        """How much members of the process, whose masses are given (s,), and equations count: (n, s + e, f)."""
+        own = self.share(u, np)[:, None] * self.band_mass.T if bands else np.swapaxes(self.shares(u, np), 1, 2)
         left = 1.0 - own.sum(axis=1, keepdims=True)
         return np.concatenate([left * np.asarray(process)[None, :, None], own], axis=1)
 
