@@ -27,6 +27,7 @@ from resumable import finish, kept
 FIRST_SEED = 20_000
 """Priors were chosen on seeds from 7000 on."""
 
+FUNCTIONS = ("drift", "noise")
 NINETY = 1.6448536269514722
 LOOKED_AT, BEYOND = 500, 200
 TIMED = 2
@@ -169,7 +170,7 @@ def run(task):
     return results
 
 
-def _median(rows, *path):
+def median(rows, *path):
     values = []
     for row in rows:
         for key in path:
@@ -179,35 +180,35 @@ def _median(rows, *path):
     return float(np.median(values)) if values else float("nan")
 
 
-def _ratio(rows, key):
+def ratio(rows, key):
     return float(np.median([row["auto"][key] / row["off"][key] for row in rows]))
 
 
-def _of(rows, what, key):
+def every(rows, what, key):
     each = [one[key] for row in rows for one in row.get("functions", {}).get(what, []) if key in one]
     return each or [float("nan")]
 
 
 def _line(name, rows):
-    held = sum(sum(_of(rows, what, "held")) for what in ("drift", "noise") if not np.isnan(_of(rows, what, "held")[0]))
+    held = sum(sum(every(rows, what, "held")) for what in FUNCTIONS if not np.isnan(every(rows, what, "held")[0]))
     many = sum(
-        sum(_of(rows, what, "coefficients"))
-        for what in ("drift", "noise")
-        if not np.isnan(_of(rows, what, "coefficients")[0])
+        sum(every(rows, what, "coefficients"))
+        for what in FUNCTIONS
+        if not np.isnan(every(rows, what, "coefficients")[0])
     )
     cells = [
         f"{name:<28}{len(rows):>4}",
-        f"{_median(rows, 'off', 'drift'):>7.3f}{_median(rows, 'auto', 'drift'):>7.3f}{_median(rows, 'told'):>7.3f}",
-        f"{_ratio(rows, 'drift'):>7.2f}",
-        f"{_median(rows, 'off', 'diffusion'):>8.4f}{_median(rows, 'auto', 'diffusion'):>8.4f}",
-        f"{_ratio(rows, 'diffusion'):>6.2f}",
-        f"{_median(rows, 'off', 'drift_coverage'):>6.0%}{_median(rows, 'auto', 'drift_coverage'):>6.0%}",
-        f"{_median(rows, 'off', 'diffusion_coverage'):>6.0%}{_median(rows, 'auto', 'diffusion_coverage'):>6.0%}",
-        f"{_ratio(rows, 'beyond'):>9.2g}",
-        f"{_median(rows, 'off', 'beyond_coverage'):>6.0%}{_median(rows, 'auto', 'beyond_coverage'):>6.0%}",
-        f"{np.mean(_of(rows, 'drift', 'first')):>6.0%}{np.mean(_of(rows, 'noise', 'first')):>6.0%}",
-        f"{np.mean(np.asarray(_of(rows, 'drift', 'largest')) > 0.9):>6.0%}",
-        f"{np.mean(np.asarray(_of(rows, 'noise', 'largest')) > 0.9):>6.0%}",
+        f"{median(rows, 'off', 'drift'):>7.3f}{median(rows, 'auto', 'drift'):>7.3f}{median(rows, 'told'):>7.3f}",
+        f"{ratio(rows, 'drift'):>7.2f}",
+        f"{median(rows, 'off', 'diffusion'):>8.4f}{median(rows, 'auto', 'diffusion'):>8.4f}",
+        f"{ratio(rows, 'diffusion'):>6.2f}",
+        f"{median(rows, 'off', 'drift_coverage'):>6.0%}{median(rows, 'auto', 'drift_coverage'):>6.0%}",
+        f"{median(rows, 'off', 'diffusion_coverage'):>6.0%}{median(rows, 'auto', 'diffusion_coverage'):>6.0%}",
+        f"{ratio(rows, 'beyond'):>9.2g}",
+        f"{median(rows, 'off', 'beyond_coverage'):>6.0%}{median(rows, 'auto', 'beyond_coverage'):>6.0%}",
+        f"{np.mean(every(rows, 'drift', 'first')):>6.0%}{np.mean(every(rows, 'noise', 'first')):>6.0%}",
+        f"{np.mean(np.asarray(every(rows, 'drift', 'largest')) > 0.9):>6.0%}",
+        f"{np.mean(np.asarray(every(rows, 'noise', 'largest')) > 0.9):>6.0%}",
         f"{held / many if many else float('nan'):>6.0%}",
     ]
     return "".join(cells)
@@ -227,32 +228,30 @@ def table(results):
     for transitions in sorted({int(key.split("/")[1]) for key in results}):
         lines += [f"{transitions} transitions", HEAD]
         for systems in (POLYNOMIAL, OTHER):
-            every = []
+            found = []
             for system in systems:
                 name = system.process.name
                 rows = [row for key, row in sorted(results.items()) if key.startswith(f"{name}/{transitions}/")]
                 if rows:
                     lines.append(_line(name, rows))
-                    every.append(rows)
-            if not every:
+                    found.append(rows)
+            if not found:
                 continue
-            flat = [row for rows in every for row in rows]
-            over = [_median(rows, "auto", "drift") / _median(rows, "told") for rows in every]
-            before = [_median(rows, "off", "drift") / _median(rows, "told") for rows in every]
+            over = [median(rows, "auto", "drift") / median(rows, "told") for rows in found]
+            before = [median(rows, "off", "drift") / median(rows, "told") for rows in found]
             lines.append(
                 f"median over systems: drift error over told {np.nanmedian(over):.2f}, off {np.nanmedian(before):.2f}; "
-                f"ratio of drift errors {np.median([_ratio(rows, 'drift') for rows in every]):.2f}, of σ "
-                f"{np.median([_ratio(rows, 'diffusion') for rows in every]):.2f}"
+                f"ratio of drift errors {np.median([ratio(rows, 'drift') for rows in found]):.2f}, of σ "
+                f"{np.median([ratio(rows, 'diffusion') for rows in found]):.2f}"
                 if systems is POLYNOMIAL
                 else f"median over systems: ratio of drift errors "
-                f"{np.median([_ratio(rows, 'drift') for rows in every]):.2f}, of σ "
-                f"{np.median([_ratio(rows, 'diffusion') for rows in every]):.2f}"
+                f"{np.median([ratio(rows, 'drift') for rows in found]):.2f}, of σ "
+                f"{np.median([ratio(rows, 'diffusion') for rows in found]):.2f}"
             )
-            del flat
         timed = [row for row in results.values() if "seconds_off" in row]
         if timed:
-            ratio = np.median([row["seconds"] / row["seconds_off"] for row in timed])
-            lines.append(f"time with equations over that without, median of {len(timed)}: {ratio:.2f}")
+            slower = np.median([row["seconds"] / row["seconds_off"] for row in timed])
+            lines.append(f"time with equations over that without, median of {len(timed)}: {slower:.2f}")
     return "\n".join(lines)
 
 

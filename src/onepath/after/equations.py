@@ -213,11 +213,12 @@ def _constant(model: Model, f: int, factor: float) -> tuple[float, Term] | None:
     posterior = model.posterior
     if posterior.band_mass is None:
         return None
-    mixture_means, variances = model.marginals(np.median(model.transitions.x, axis=0)[None])
+    means, _ = model.marginals(np.median(model.transitions.x, axis=0)[None])
     last = len(posterior.mass) - 1
-    mean, deviation = mixture_means[0, last, f], np.sqrt(variances[0, last, f])
-    ends = [_entry(model, mean + sign * deviation) ** 2 for sign in (0.0, -1.0, 1.0)]
-    value, error = ends[0] * factor, 0.5 * (ends[2] - ends[1]) * factor
+    value = _entry(model, means[0, last, f]) ** 2 * factor
+    # of a mean of so many squares; the member itself holds the level still
+    counted = model.transitions.total * model.dimension / len(model.graph.unit)
+    error = value * np.sqrt(2.0 / counted)
     return float(np.asarray(posterior.mass)[last]), Term("1", "", "1", (), float(value), float(error))
 
 
