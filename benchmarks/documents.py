@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import driven_tables
+import equation_tables
 import numpy as np
 import population
 import stiff
@@ -141,11 +142,17 @@ def _driven(kept):
     }
 
 
+def _equations(kept):
+    tables = ("polynomial_table", "other_table", "said")
+    return {name.removesuffix("_table"): partial(getattr(equation_tables, name), kept) for name in tables}
+
+
 PAGES = {
     "steps.md": ("stiff", _steps),
     "learning.md": ("population", _learning),
     "jumps.md": ("disturbed", _disturbed),
     "inputs.md": ("inputs", _driven),
+    "equations.md": ("equations", _equations),
 }
 """Of each page, which results it shows, and what makes its tables of them."""
 

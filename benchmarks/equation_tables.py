@@ -1,5 +1,7 @@
 """Tables of docs/equations.md, from what `equations.py` has kept."""
 
+import re
+
 import numpy as np
 from equation_systems import OTHER, POLYNOMIAL
 from equations import FUNCTIONS, every, median, ratio
@@ -77,14 +79,11 @@ def said(results):
     held, count = (sum(np.nansum(every(flat, what, key)) for what in FUNCTIONS) for key in ("held", "coefficients"))
     worse = np.median([ratio(rows, "drift") for rows in others])
     timed = [row["seconds"] / row["seconds_off"] for row in results.values() if "seconds_off" in row]
-    return (
-        (
-            f"Over the polynomial systems the drift error is {over:.2f} times that of the yardstick, {before:.2f} times "
-            f"without equations (medians of systems). The true terms are the most probable equation of {np.nanmean(first):.0%} of all "
-            f"functions; where they are, 90 % intervals hold {held / count:.0%} of their {count:.0f} coefficients. Over the "
-            f"others the drift error is {worse:.2f} times what it is without equations. A fit takes {np.median(timed):.2f} "
-            f"times as long."
-        )
-        .replace("%", " %")
-        .replace("90  %", "90 %")
-    )
+    parts = [
+        f"Over the polynomial systems the drift error is {over:.2f} times that of the yardstick,",
+        f"{before:.2f} times without equations (medians of systems). The true terms are the most probable equation",
+        f"of {np.nanmean(first):.0%} of all functions; where they are, 90 % intervals hold {held / count:.0%} of their",
+        f"{count:.0f} coefficients. Over the others the drift error is {worse:.2f} times what it is without equations.",
+        f"A fit takes {np.median(timed):.2f} times as long.",
+    ]
+    return " ".join(re.sub(r"(\d)%", r"\1 %", part) for part in parts)

@@ -10,6 +10,7 @@ squares weighted by a squared noise that is told its terms too.
 
 Errors are relative, root mean squares over the data, of the whole drift and of σ. Coverage is that of 90 % bands there.
 "Beyond": the drift at up to one range of the data outside of them, mean square of errors and coverage.
+Nats: how much more probable equations make a step of another path, by the predictive density.
 Coefficients: of functions whose most probable equation is the true one, how many 90 % intervals hold the truth.
 Finished cells are kept in the output file and not computed again.
 """
@@ -24,12 +25,17 @@ import numpy as np
 from equation_systems import OTHER, POLYNOMIAL, SYSTEMS
 from resumable import finish, kept
 
+from onepath.data.transitions import Transitions
+
 FIRST_SEED = 20_000
 """Priors were chosen on seeds from 7000 on."""
 
 FUNCTIONS = ("drift", "noise")
 NINETY = 1.6448536269514722
 LOOKED_AT, BEYOND = 500, 200
+OTHER_PATH, MOST_STEPS = 60_000, 1000
+"""Seeds of paths that are foretold, and their steps at most."""
+
 TIMED = 2
 """Seeds of each system that are fitted with equations="off" too, for the time that this takes."""
 
@@ -74,8 +80,8 @@ def outside(path, rng):
     return found[:BEYOND]
 
 
-def scores(model, process, path, beyond):
-    """Of one model: errors, coverage, and what it says beyond the data."""
+def scores(model, process, path, beyond, test):
+    """Of one model: errors, coverage, what it says beyond the data, and how probable it makes steps of another path."""
     x = path[np.linspace(0, len(path) - 2, LOOKED_AT).astype(int)]
     sigma = np.abs(np.diagonal(process.diffusion(x), axis1=1, axis2=2))
     lower, upper = model.drift_band(x)
@@ -89,6 +95,7 @@ def scores(model, process, path, beyond):
         "drift_coverage": float(np.mean((lower <= f) & (f <= upper))),
         "diffusion_coverage": float(np.mean((s_lower <= sigma) & (sigma <= s_upper))),
         "beyond": float(np.mean(np.square(model.drift(beyond) - out) / scale)),
+        "score": model.score(test),
         "beyond_coverage": float(np.mean((out_lower <= out) & (out <= out_upper))),
     }
 
@@ -138,7 +145,9 @@ def run(task):
         model, rng = sde.model_, np.random.default_rng(seed)
         beyond, points = outside(path, rng), path[rng.integers(0, len(path), 200)]
         plain = replace(model, posterior=replace(model.posterior, formulas=None))
-        found["auto"], found["off"] = (scores(each, process, path, beyond) for each in (model, plain))
+        other = process.simulate(min(transitions, MOST_STEPS), random_state=OTHER_PATH + seed)[0]
+        test = Transitions(other[:-1], np.diff(other, axis=0), np.full(len(other) - 1, process.dt))
+        found["auto"], found["off"] = (scores(each, process, path, beyond, test) for each in (model, plain))
         if system.drift is not None and system.noise is not None:
             x = path[np.linspace(0, len(path) - 2, LOOKED_AT).astype(int)]
             found["told"] = relative(told(system, path, process.dt)(x), process.drift(x))
@@ -211,12 +220,14 @@ def _line(name, rows):
         f"{np.mean(np.asarray(every(rows, 'noise', 'largest')) > 0.9):>6.0%}",
         f"{held / many if many else float('nan'):>6.0%}",
     ]
+    gains = [row["auto"]["score"] - row["off"]["score"] for row in rows if "score" in row["auto"]]
+    cells.append(f"{np.median(gains) if gains else float('nan'):>9.4f}")
     return "".join(cells)
 
 
 HEAD = (
     f"{'':<28}{'n':>4}{'drift error':>21}{'ratio':>7}{'σ error':>16}{'ratio':>6}{'drift band':>12}{'σ band':>12}"
-    f"{'beyond':>9}{'its band':>12}{'true 1st':>12}{'P > .9':>12}{'coef.':>6}\n"
+    f"{'beyond':>9}{'its band':>12}{'true 1st':>12}{'P > .9':>12}{'coef.':>6}{'nats':>9}\n"
     f"{'':<28}{'':>4}{'off':>7}{'auto':>7}{'told':>7}{'':>7}{'off':>8}{'auto':>8}{'':>6}{'off':>6}{'auto':>6}"
     f"{'off':>6}{'auto':>6}{'ratio':>9}{'off':>6}{'auto':>6}{'f':>6}{'σ²':>6}{'f':>6}{'σ²':>6}{'held':>6}"
 )

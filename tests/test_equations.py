@@ -112,9 +112,8 @@ def test_a_search_finds_what_looking_at_all_finds(monkeypatch):
     monkeypatch.setattr("onepath.inference.equations.subsets.EXHAUSTIVE", 5)
     some, found = searched(judge, prior)
     assert len(some) < len(every)
-    best = {tuple(every[k]) for k in np.argsort(-values)[:10]}
-    assert best <= {tuple(each) for each in some}
     assert found.max() == values.max()
+    assert -0.05 < np.logaddexp.reduce(found) - np.logaddexp.reduce(values) < 1e-9
     assert_allclose(np.logaddexp.reduce(prior.of(every)), prior.log_total)
 
 
@@ -207,8 +206,7 @@ def test_a_shift_changes_equations_and_not_the_process(found, path):
     first, second = (replace(each.model_, posterior=replace(each.posterior_, formulas=None)) for each in (found, other))
     x = grid_of(path)
     assert_allclose(second.drift(x + 3.0), first.drift(x), atol=1e-6 * np.abs(first.drift(x)).max())
-    squares = [each.equations_.noise[0].terms for each in (found, other)]
-    assert squares[0].get("x", 0.0) < 0.1 < squares[1]["x"]
+    assert set(other.equations_.noise[0].equations[0].coefficients) != {"1", "x^2"}
 
 
 def test_a_simple_law_is_found_as_one(found, path):
@@ -242,15 +240,16 @@ def test_what_is_no_equation_is_not_called_one():
 
 
 def test_terms_of_ones_own_are_found():
-    """σ² of wiggly's phase: dX = 2 sin X dt + √(0.5 + 0.4 cos X) dW, by expression and by function."""
+    """Six wells: dX = (3 sin 2X - 0.3 X) dt + √(1.5 + cos X) dW, by an expression and by a function of NumPy."""
     rng, x = np.random.default_rng(0), np.zeros(100_001)
     for i, z in enumerate(rng.standard_normal(100_000)):
-        x[i + 1] = x[i] - 2 * np.sin(x[i]) * 0.002 + np.sqrt(0.002 * (0.5 + 0.4 * np.cos(x[i]))) * z
+        drift = 3 * np.sin(2 * x[i]) - 0.3 * x[i]
+        x[i + 1] = x[i] + drift * 0.002 + np.sqrt(0.002 * (1.5 + np.cos(x[i]))) * z
     x = x[::10]
-    sde = SDE(terms={"sin x": np.sin, "cos x": "cos(x)"}, progress=False).fit(x, dt=0.02)
+    sde = SDE(terms={"sin 2x": "sin(2*x)", "cos x": np.cos}, progress=False).fit(x, dt=0.02)
     drift, noise = sde.equations_.drift[0], sde.equations_.noise[0]
-    assert drift.terms["sin x"] > 0.3
-    assert noise.terms["cos x"] > 0.3
+    assert drift.terms["sin 2x"] > 0.9
+    assert noise.terms["cos x"] > 0.5
     space = {}
     exec(sde.equations_.python, space)
     for name, one, own in (("f", drift, sde.drift), ("variance", noise, lambda at: sde.diffusion(at) ** 2)):
@@ -335,7 +334,7 @@ def test_summary_facts_report_and_figure_tell_of_them(found, tmp_path):
     page = found.report(tmp_path / "r.html").read_text()
     assert "<math>" in page
     assert "As LaTeX" in page
-    assert "http" not in page.replace("http://www.w3.org", "")
+    assert "://" not in page.replace("http://www.w3.org", "")
     figure = found.plot("terms")
     import matplotlib.pyplot as plt
 
