@@ -114,7 +114,7 @@ class SDE(Estimator):
         Whether drift and squared noise may also be short equations, sums of few powers of the coordinates, as probable
         as the data make them: averaged with the Gaussian process, left out, or alone. "auto" leaves them out too where
         they do not go together with what else is asked.
-    terms : dictionary of functions by name, list of expressions, name of a library, or None
+    terms : dictionary of functions by name, list of formulas, name of a library, or None
         What an equation may have besides powers: {"sin x": np.sin}, ["sin(x)"], or "trigonometric", "rational" or
         "saturating"; in the data's own units. Functions take one state, a number in one dimension, and give a number.
     progress : bool
@@ -528,11 +528,9 @@ class SDE(Estimator):
 
     def draw(self) -> str:
         """The computational graph as an SVG document; with what is read of a hidden state, and with jumps and such."""
-        observed, law = self._model.observed, self._model.disturbance
-        if observed is None:
-            return self._model.graph.draw(more=law.drawing if law is not None and law.found else ())
-        whole = "Zₙ" if observed.reading.exposure is None else "mean Zₙ"
-        return self._model.graph.draw(whole if observed.reading.order == 1 else "xₙ read")
+        from onepath.show.graph import drawn
+
+        return drawn(self._model)
 
     def report(
         self, path: str | Path, *, force: bool = False, title: str | None = None, truth: Any = None, about: Any = None

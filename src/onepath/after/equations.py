@@ -10,8 +10,9 @@ import numpy as np
 
 from onepath.after.equation import with_error
 from onepath.gp.terms import Terms
+from onepath.graph.formula import Formula
 from onepath.graph.links import LINKS
-from onepath.inference.equations.expressions import Expression
+from onepath.inference.equations.expressions import as_python
 from onepath.inference.posterior.formulas import Formulas
 from onepath.model import Model, asked_once
 from onepath.numerics.arrays import Floats
@@ -254,8 +255,11 @@ def term_names(terms: Terms, names: tuple[str, ...]) -> list[Named]:
         )
         code = " * ".join(identifier(name) if power == 1 else f"{identifier(name)}**{power}" for name, power in own)
         found.append((text or "1", latex, code or "1", tuple(own)))
+    code_names = [identifier(name) for name in names]
     for name, function in terms.own:
-        code = function.numpy if isinstance(function, Expression) else f"terms[{name!r}]({', '.join(names)})"
+        code = f"terms[{name!r}]({', '.join(code_names)})"
+        if isinstance(function, Formula):
+            code = as_python(function, code_names)
         found.append((name, rf"\mathrm{{{name}}}", code, None))
     return found
 

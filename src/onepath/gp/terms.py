@@ -17,6 +17,7 @@ from jaxtyping import Array, Float
 from onepath.gp.jets import jet_of, packed
 from onepath.numerics.arrays import Floats, Integers
 from onepath.numerics.compiled import compiled
+from onepath.numerics.modules import Module
 
 Exponents = tuple[tuple[int, ...], ...]
 """Of each monomial, one for each coordinate."""
@@ -28,7 +29,7 @@ def monomials(dimension: int, degree: int) -> Exponents:
     return tuple(tuple(pick.count(i) for i in range(dimension)) for pick in picks)
 
 
-class Terms(eqx.Module):
+class Terms(Module):
     """Functions of a state: monomials in z = origin + u, and the user's own, of x = scale z.
 
     A user's function takes a state in the data's units, a number in one dimension, and gives a number.
@@ -81,7 +82,8 @@ class Terms(eqx.Module):
     def _own(self, u: Float[Array, "n d"], order: int) -> Float[Array, "n k own"]:
         def value(one: Array) -> Array:
             x = self.scale * (one + self.origin)
-            return jnp.stack([jnp.asarray(function(x), x.dtype) for _, function in self.own])
+            state = x[0] if len(x) == 1 else x
+            return jnp.stack([jnp.asarray(function(state), x.dtype) for _, function in self.own])
 
         if order == 0:
             return jax.vmap(value)(u)[:, None]

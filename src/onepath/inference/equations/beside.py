@@ -1,6 +1,5 @@
 """A fit with equations beside its process: `Formulas` from the hypotheses of each function."""
 
-from dataclasses import replace
 from math import comb
 from typing import NamedTuple
 
@@ -24,6 +23,7 @@ from onepath.inference.learning.learned import LearnedTheta
 from onepath.inference.posterior.formulas import Formulas
 from onepath.inference.posterior.mixture import Completed
 from onepath.numerics.arrays import Floats
+from onepath.numerics.modules import changed
 
 LEAST_SQUARE = 1e-4
 """Of σ², in units of the noise's mean square: what an equation that says less is taken for."""
@@ -69,7 +69,7 @@ def with_equations(
         link=graph.link,
         drifts=graph.drifts,
     )
-    return found._replace(posterior=replace(posterior, formulas=formulas))
+    return found._replace(posterior=changed(posterior, formulas=formulas))
 
 
 def _stacked(each: list[Hypotheses | None], terms: int, alone: bool) -> dict[str, Floats]:

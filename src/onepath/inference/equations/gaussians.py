@@ -11,7 +11,7 @@ from onepath.data.cells import Cells
 from onepath.graph.graph import Graph
 from onepath.numerics.arrays import Floats
 from onepath.numerics.blocks import Blocks
-from onepath.numerics.compiled import Bound, compiled
+from onepath.numerics.compiled import Bound, Fixed, compiled
 
 
 class Steps(NamedTuple):
@@ -37,7 +37,7 @@ def steps_at(graph: Graph, latent: Floats, cells: Cells) -> Steps:
     """At latents (c, functions, k) of cells."""
     bare = graph.bare
     blocks = Blocks.of(*np.shape(cells.x))
-    program = Bound(_steps, bare)
+    program = Bound(_steps, Fixed(bare))
     parts = [program(*part) for part in zip(*(blocks.cut(each) for each in (latent, cells.x, cells.dt)), strict=True)]
     mean, variance, sigma = (blocks.joined(list(each)) for each in zip(*parts, strict=True))
     return Steps(mean, variance, sigma, np.asarray(graph.noise) * np.asarray(graph.noise_unit))

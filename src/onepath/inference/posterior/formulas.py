@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 from onepath.gp.terms import Terms
 from onepath.graph.links import LINKS
 from onepath.numerics.arrays import Floats, Integers
+from onepath.numerics.modules import Module
 
 FADE = 0.25
 """Standard deviations beyond the data over which what is not probable enough there is left for the process."""
@@ -33,7 +34,7 @@ class Followed(NamedTuple):
     share: Any  # (n, f)
 
 
-class Formulas(eqx.Module):
+class Formulas(Module):
     """For each of f functions up to e equations: how probable each is, its coefficients, and their covariance's root.
 
     `least` is what σ² is taken for where an equation says less. `lower` and `upper` are the edges of the data.

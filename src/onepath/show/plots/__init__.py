@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import matplotlib
 
 from onepath.after.equations import equations_of
+from onepath.inference.disturbance.volatility import Volatility
 from onepath.model import Model
-from onepath.show.plots import curves, driven, fields, residuals, terms
+from onepath.show.plots import curves, disturbed, driven, fields, residuals, terms
 from onepath.show.plots.style import STYLE, Truth
 
 
@@ -28,6 +29,7 @@ FIGURES = {
     "ellipses": Drawing(fields.ellipses),
     "maps": Drawing(fields.maps),
     "inputs": Drawing(driven.inputs),
+    "level": Drawing(disturbed.level),
     "forecast": Drawing(curves.forecast),
     "diagnosis": Drawing(residuals.diagnosis),
     "terms": Drawing(terms.terms),
@@ -39,9 +41,10 @@ BY_DIMENSION = {1: ("potential", "density"), 2: ("field", "ellipses", "maps")}
 def figures_of(model: Model) -> list[str]:
     """Names of the figures that this model has."""
     along = ("inputs",) if model.variables else ()
+    clustered = ("level",) if isinstance(model.disturbance, Volatility) and model.disturbance.found else ()
     shape = BY_DIMENSION.get(model.dimension, ())
     beside = () if equations_of(model) is None else ("terms",)
-    return ["trajectory", "drift", "diffusion", *along, *shape, "forecast", "diagnosis", *beside]
+    return ["trajectory", "drift", "diffusion", *along, *clustered, *shape, "forecast", "diagnosis", *beside]
 
 
 WIDE, PHONE = 7.6, 4.8
@@ -59,6 +62,8 @@ def size_of(name: str, model: Model, phone: bool = False) -> tuple[float, float]
     if name == "terms":
         panels = len(model.posterior.graph.unit) + dimension
         return width, (0.8 + 0.24 * terms.rows_of(model)) * (panels if phone else -(-panels // 2))
+    if name == "level":
+        return width, 2.6
     if name in ("trajectory", "forecast"):
         return width, 1.2 + 1.5 * dimension
     if name in ("drift", "diffusion") and dimension > 1:
@@ -82,7 +87,7 @@ def draw(model: Model, name: str, figure: Any, truth: Truth | None = None) -> No
 
 def _overview(model: Model, figure: Any, truth: Truth | None) -> None:
     """The trajectory above, everything else in two columns or whole rows below."""
-    whole = ["trajectory", "inputs", "maps", "forecast", "diagnosis"] + (
+    whole = ["trajectory", "inputs", "level", "maps", "forecast", "diagnosis"] + (
         ["drift", "diffusion"] if model.dimension > 1 else []
     )
     names = [name for name in figures_of(model) if name != "terms"]
