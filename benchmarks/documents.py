@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import driven_tables
+import equation_tables
 import hidden_tables
 import numpy as np
 import population
@@ -142,6 +143,11 @@ def _driven(kept):
     }
 
 
+def _equations(kept):
+    tables = ("polynomial_table", "other_table", "said")
+    return {name.removesuffix("_table"): partial(getattr(equation_tables, name), kept) for name in tables}
+
+
 def _noise(kept):
     return {
         "noise": lambda: hidden_tables.noise_table(kept),
@@ -164,6 +170,7 @@ PAGES = {
     "learning.md": {"population": _learning},
     "jumps.md": {"disturbed": _disturbed},
     "inputs.md": {"inputs": _driven},
+    "equations.md": {"equations": _equations},
     "hidden.md": {
         "hidden": _noise,
         "hidden-500": lambda kept: {"short": lambda: hidden_tables.short_table(kept)},

@@ -387,23 +387,23 @@ class Model:
 
     @in_double
     def marginals(self, points: Floats) -> tuple[Floats, Floats]:
-        """Means and variances (n, members, functions) of all latents."""
-        return evaluate.marginals(self.posterior, self._standardised(points))
+        """Means and variances (n, members, functions) of all latents; equations come after the process's members."""
+        mixture = self._mixture(points)
+        return mixture.means, mixture.variances
+
+    @in_double
+    def _mixture(self, points: Floats) -> evaluate.Mixture:
+        return evaluate.mixture(self.posterior, self._standardised(points))
 
     def _moments(self, points: Floats) -> tuple[Floats, Floats]:
         """Mean and standard deviation of the latents over all members."""
-        (means, variances), mass = self.marginals(points), np.asarray(self.posterior.mass)
-        mean = np.einsum("s,nsf->nf", mass, means)
-        return mean, np.sqrt(np.einsum("s,nsf->nf", mass, variances + np.square(means - mean[:, None])))
+        return self._mixture(points).moments()
 
     def _quantiles(self, points: Floats, level: float) -> tuple[Floats, Floats]:
         """Ends of the latents' central interval of this probability, over all members."""
         check_probability("level", level)
-        each, mass = self.marginals(points), self.posterior.for_bands
-        lower, upper = (
-            evaluate.mixture_quantile(mass, *each, probability) for probability in (0.5 - level / 2, 0.5 + level / 2)
-        )
-        return lower, upper
+        mixture = self._mixture(points)
+        return mixture.quantile(0.5 - level / 2), mixture.quantile(0.5 + level / 2)
 
     @in_double
     def _out(self, latent: Floats, points: Floats) -> tuple[Floats, Floats]:

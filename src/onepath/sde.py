@@ -9,6 +9,7 @@ import numpy as np
 
 from onepath.after.consequences import Consequences, consequences
 from onepath.after.disturbed import FoundJumps, FoundVolatility, jumps_of, tails_of, volatility_of
+from onepath.after.equations import Equations, equations_of
 from onepath.after.forecast import Paths, forecast, simulate
 from onepath.after.states import Noise, States, noise_of, score_readings, states
 from onepath.data.inputs import read_at
@@ -21,6 +22,7 @@ from onepath.graph.laws import Law
 from onepath.graph.velocity import rates_of
 from onepath.inference.adequacy import Stiffness
 from onepath.inference.disturbance.disturbance import Banded
+from onepath.inference.equations.expressions import named_terms
 from onepath.inference.fit import cautions, fit
 from onepath.inference.learning.optimisers import Optimum
 from onepath.inference.observation import Observation
@@ -108,6 +110,13 @@ class SDE(Estimator):
         what a fit without leaves over, and fits once more if there is one.
     trend : bool
         Whether drift and diffusion may change with time.
+    equations : "auto", "off" or "only"
+        Whether drift and squared noise may also be short equations, sums of few powers of the coordinates, as probable
+        as the data make them: averaged with the Gaussian process, left out, or alone. "auto" leaves them out too where
+        they do not go together with what else is asked.
+    terms : dictionary of functions by name, list of formulas, name of a library, or None
+        What an equation may have besides powers: {"sin x": np.sin}, ["sin(x)"], or "trigonometric", "rational" or
+        "saturating"; in the data's own units. Functions take one state, a number in one dimension, and give a number.
     progress : bool
         Whether learning that takes longer than a second says how far it is, on the standard error stream.
     random_state : int, numpy Generator or None
@@ -128,6 +137,8 @@ class SDE(Estimator):
     learning_ : how learning ended, or None
     constant_noise_ : probability that the diffusion is the same everywhere; None where that was not asked: with given
         kernels or correlated noise, or without learning by evidence
+    equations_ : the most probable equations of drift and squared noise, with coefficients, errors and probabilities, as
+        text, LaTeX and Python; None where none were asked for or could be
     jumps_ : with jumps=True, their rate, mean and size with bands, and how probable it is that each step jumped
     volatility_ : with volatility="learn", the level's spread and memory with bands, and its path
     tails_ : with tails, the degrees of freedom with their band, infinite if increments are as good as normal
@@ -170,6 +181,8 @@ class SDE(Estimator):
         diffusion_reads: Sequence[str] | None = None,
         season: float | str | None = None,
         trend: bool = False,
+        equations: str = "auto",
+        terms: Any = None,
         progress: bool = True,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
@@ -200,6 +213,8 @@ class SDE(Estimator):
         self.diffusion_reads = diffusion_reads
         self.season = season
         self.trend = trend
+        self.equations = equations
+        self.terms = terms
         self.progress = progress
         self.random_state = random_state
 
@@ -221,6 +236,7 @@ class SDE(Estimator):
     transition_: str
     stiffness_: Stiffness | None
     constant_noise_: float | None
+    equations_: Equations | None
     jumps_: FoundJumps | None
     volatility_: FoundVolatility | None
     tails_: Banded | None
@@ -268,7 +284,7 @@ class SDE(Estimator):
             classes as text or booleans, with a row for each of x. Steps that begin where one is missing are left out.
         """
         begun, watch = time.perf_counter(), Progress(self.progress)
-        options = read_options(self.get_params(), watch, errors=error is not None)
+        options = read_options(self.get_params(), watch, errors=error is not None, inputs=inputs is not None)
         told = {"error": error, "partly": options.observation.takes_parts, "inputs": inputs}
         trajectory = read_trajectory(x, t=t, dt=dt, unit=unit, gap=gap, calendar=calendar, **told)
         bounds = read_bounds(self.bounds, trajectory)
@@ -278,6 +294,9 @@ class SDE(Estimator):
         trajectory = with_clockwork(trajectory, None if looking else self.season, self.trend)
         rates = rates_of(self.drift_kernel, trajectory.names)
         options = options._replace(graph=options.graph._replace(drift=rates))
+        if options.equations is not None:
+            own = named_terms(self.terms, trajectory)
+            options = options._replace(equations=options.equations._replace(own=own))
         with watch:
             found = fit(trajectory, options)
             if looking:
@@ -314,6 +333,7 @@ class SDE(Estimator):
             transition_=model.law.name,
             stiffness_=model.stiffness,
             constant_noise_=model.constant_noise,
+            equations_=equations_of(model),
             jumps_=jumps_of(model),
             volatility_=volatility_of(model),
             tails_=tails_of(model),

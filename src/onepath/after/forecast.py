@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int
 from onepath.after.states import last_state, reading_covariance
 from onepath.data.inputs import coded, listed, outside, read_at, read_known, with_clockwork
 from onepath.inference.disturbance.disturbance import Future
+from onepath.inference.posterior.formulas import Followed
 from onepath.inference.posterior.increments import drawn_law, mean_law
 from onepath.inference.posterior.posterior import Posterior
 from onepath.model import Model, Seed
@@ -225,7 +226,7 @@ def walk(
 
 @compiled
 def _walk_drawn(posterior: Posterior, s: Any, weights: Any, dt: Any, *path: Any) -> Array:
-    """With the functions of one member and weights (n, f, p) for each path."""
+    """With the functions of one member and weights (n, f, p) for each path, or equations that it follows."""
     law = drawn_law(posterior, jnp.asarray(s), weights, noise_grows=True)
     return walk(lambda u: law(u, jnp.full(u.shape[0], dt)), *path)
 
@@ -260,6 +261,9 @@ def _simulated(
     members, functions, p = posterior.members.weights.shape
     normals = rng.standard_normal((paths, steps, d))
     chosen = rng.choice(members, size=paths, p=np.asarray(posterior.mass)) if uncertain else np.zeros(paths, int)
+    followed, formulas = None, posterior.formulas
+    if uncertain and formulas is not None:
+        followed = formulas.chosen(paths, np.asarray(formulas.mass), rng)
     jumps = None
     if model.disturbance is not None:
         drawn = model.disturbance.drawn(rng, Future(paths, steps, dt * units.time, onwards))
@@ -276,11 +280,13 @@ def _simulated(
         for rows in _blocks(np.flatnonzero(chosen == s), PATHS[-1]):
             size = next(size for size in PATHS if size >= len(rows))
             padded = np.resize(rows, size)
-            weights = None
+            weights: Any = None
             if uncertain:
                 noise = np.zeros((size, functions * p))
                 noise[: len(rows)] = rng.standard_normal((len(rows), functions * p))
                 weights = _drawn_weights(posterior, s, noise)
+                if followed is not None:
+                    weights = Followed(weights, *(part[padded] for part in followed))
             random = normals[padded], None if jumps is None else jumps[padded]
             block, gone = _walk_far(posterior, s, weights, dt, u[padded, 0], random, box, inputs)
             u[rows, 1:], exploded[rows] = block[: len(rows)], gone[: len(rows)]

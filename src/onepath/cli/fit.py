@@ -129,6 +129,13 @@ SeasonOption = Annotated[
     typer.Option("--season", help="Period of a season, in units of time: 12, year ..., or auto to look for one."),
 ]
 TrendOption = Annotated[bool, typer.Option("--trend", help="Drift and diffusion may change with time.")]
+EquationsOption = Annotated[
+    str, typer.Option("--equations", help="Short equations beside the Gaussian process: auto, off or only.")
+]
+TermOption = Annotated[
+    list[str] | None,
+    typer.Option("--term", help="What an equation may have besides powers: 'sin(x)', or trigonometric; repeatable."),
+]
 SeedOption = Annotated[int, typer.Option("--seed", help="Of what is drawn at random.")]
 ModelOption = Annotated[
     Path | None, typer.Option("--model", help="Write the fitted model here, such as model.onepath.")
@@ -178,6 +185,8 @@ def fit(
     only_known: OnlyKnownOption = False,
     season: SeasonOption = None,
     trend: TrendOption = False,
+    equations: EquationsOption = "auto",
+    term: TermOption = None,
     seed: SeedOption = 0,
     model: ModelOption = None,
     report: ReportOption = None,
@@ -220,6 +229,8 @@ def fit(
             "tails": _tails(tails),
             "season": _season(season),
             "trend": trend,
+            "equations": equations,
+            "terms": _terms(term),
             "drift_reads": reads(drift_reads),
             "diffusion_reads": reads(diffusion_reads),
             "random_state": seed,
@@ -297,6 +308,11 @@ def _season(given: str | None) -> float | str | None:
         return None if given is None or given.lower() == "none" else float(given)
     except ValueError:
         return str(given).lower()
+
+
+def _terms(given: list[str] | None) -> list[str] | str | None:
+    """Expressions, or the name of a library."""
+    return given[0] if given is not None and len(given) == 1 and given[0].isalpha() else given
 
 
 def tell(sde: "SDE") -> None:
@@ -400,6 +416,8 @@ def facts_of(model: "Model") -> dict[str, Any]:
     """A fit for machines: numbers in the data's units, with bands."""
     from onepath.after.diagnose import diagnose
     from onepath.after.disturbed import disturbance_facts
+    from onepath.show.equations import facts as equation_facts
+    from onepath.show.equations import lines as equation_lines
     from onepath.show.numbers import curves
     from onepath.show.reach import dependence, held
     from onepath.show.sentences import polynomials, readings_facts, weekends, whole_noise
@@ -432,7 +450,8 @@ def facts_of(model: "Model") -> dict[str, Any]:
         "depends": dependence(model),
         "shown_at": held(model),
         "known": {name: one._asdict() for name, one in model.known().items()},
-        "equations": polynomials(model),
+        "equations": polynomials(model) if (candidates := equation_facts(model)) is None else equation_lines(model),
+        "candidates": candidates,
         "parameters": model.values,
         "points": points,
         "drift": {"mean": drift.mean, "band_90": drift[1:]},

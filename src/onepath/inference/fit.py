@@ -15,6 +15,7 @@ from onepath.inference.adequacy import Stiffness, stiffness_of
 from onepath.inference.disturbance.clustered import guessed, is_clustered
 from onepath.inference.disturbance.disturbance import since_of, steps_of
 from onepath.inference.disturbance.turns import in_turns
+from onepath.inference.equations.beside import with_equations
 from onepath.inference.learning.constant import relevelled
 from onepath.inference.learning.criterion import Stage
 from onepath.inference.learning.learned import LearnedTheta
@@ -65,7 +66,8 @@ def fit(trajectory: Trajectory, options: FitOptions) -> Fit:
 
     found = options.observation.learn(trajectory, fit_to)
     give_back()
-    if options.disturbance is not None or found.observed is not None:
+    alone = options.equations is not None and options.equations.alone
+    if options.disturbance is not None or found.observed is not None or alone:
         return found
     return widened(found, since_of(trajectory), options)
 
@@ -116,6 +118,8 @@ def fit_transitions(transitions: Transitions, options: FitOptions) -> Fit:
         completed = complete_at(found, mask, cells, completion, learned, start)
     if stiffness is not None and found.law != EULER:
         stiffness = Stiffness(stiffness_of(completed.posterior.most_probable, cells).change, stiffness.shift)
+    if options.equations is not None:
+        completed = with_equations(completed, learned, cells, units, options.equations)
     return Fit(transitions, units, completed, learned, stiffness)
 
 
@@ -161,7 +165,7 @@ def _disturbed(plain: Fit, transitions: Transitions, since: Floats, options: Fit
 def widened(found: Fit, since: Floats, options: FitOptions) -> Fit:
     """With bands, and a probability of constant noise, that know of a level that changes, where the data show one.
 
-    Nothing is changed where they do not.
+    Nothing is changed where they do not. Where they do, equations are left out: their evidence counts on normal noise.
     """
     transitions = found.transitions
     if found.learned is None:

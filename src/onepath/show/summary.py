@@ -2,9 +2,8 @@
 
 from onepath.after.consequences import consequences
 from onepath.after.diagnose import diagnose
-from onepath.after.equation import equations, written
 from onepath.model import Model
-from onepath.show import numbers, reach, sentences
+from onepath.show import equations, numbers, reach, sentences
 
 
 def summarise(model: Model) -> str:
@@ -73,18 +72,9 @@ def _inputs(model: Model) -> list[str]:
 
 
 def _equations(model: Model) -> list[str]:
-    """The drift as a polynomial, for each dimension where that is nearly all of it."""
-    if model.period is not None:
-        return ["Equation    none: a polynomial says nothing of an angle"]
-    lines, found = [], equations(model)
-    for name, polynomial in [(model.names[k], found.drift[k]) for k in model.moved]:
-        of = f" of {name}" if model.dimension > 1 else ""
-        if polynomial.is_clear:
-            lines.append(f"Equation    drift{of} = {written(polynomial, found.variables)}{_per(model)}")
-        else:
-            share = max(polynomial.explained, 0.0)
-            lines.append(f"Equation    none: the best cubic polynomial explains {share:.0%} of the drift{of}")
-    return lines
+    """Drift and squared noise as equations, with their probabilities."""
+    first, *others = equations.lines(model)
+    return [f"Equation    {first}", *(f"            {line}" for line in others)]
 
 
 def _per(model: Model, power: str = "") -> str:

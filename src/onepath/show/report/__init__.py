@@ -6,6 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from onepath.after.diagnose import CheckResult, Diagnosis, diagnose
+from onepath.after.equations import equations_of
 from onepath.data.calendar import written
 from onepath.io.atomic import check_free, write_atomically
 from onepath.model import Model
@@ -15,11 +16,15 @@ from onepath.show.plots import BY_DIMENSION, FIGURES, figures_of, size_of
 from onepath.show.plots.curves import fan_of
 from onepath.show.plots.style import Truth
 from onepath.show.reach import dependence
-from onepath.show.report import words
+from onepath.show.report import mathml, words
 from onepath.show.report.figures import inlined, svg_of
 from onepath.show.report.page import figure, page, paragraph, section, table
 from onepath.show.report.typeset import number, typeset
-from onepath.show.sentences import caution, polynomials
+from onepath.show.sentences import caution, per_time, polynomials
+from onepath.show.sentences import probability as per_cent
+
+SHOWN = 3
+"""Equations of a function that are listed."""
 
 CAPTIONS = {
     "trajectory": "What was observed. Gaps and missing rows are left empty.",
@@ -35,6 +40,7 @@ CAPTIONS = {
     "diagnosis": "Whitened residuals, independent standard normal numbers if the model is right: in time; their "
     "autocorrelation, grey where 90 % would lie; against normal quantiles; and the diffusion as every 2nd, 3rd, 5th, "
     "10th point has it, with its 90 % range, which is 1 if the diffusion does not depend on the step.",
+    "terms": "How probable it is that each term is in an equation, with the coefficient of the most probable one.",
     "level": "By what factor the noise was larger than σ(x) at each time, with its 90 % band.",
     "inputs": "Drift and noise along each input, the others held where they are, with 90 % bands.",
     "graph": "The computational graph that was completed, from a state Xₙ to its increment Yₙ: unknown functions red, "
@@ -91,7 +97,7 @@ def report_page(
     shown = table(words.values_table(model), kind="numbers") + "".join(map(paragraph, words.about_noise(model)))
     sections = [
         section("data", "The data", draw("trajectory"), table(words.data_facts(model, about))),
-        section("equation", "The learned equation", *_equation(model, about)),
+        section("equation", "The learned equation", *_equation(model, about, draw)),
         section("functions", "Drift and diffusion", *_functions(model, draw), shown, *_others(model)),
         *_geometry(model, draw),
         *_consequences(model),
@@ -125,11 +131,40 @@ def write_report(
     return write_atomically(path, report_page(model, title=title, truth=truth, about=about).encode(), force=force)
 
 
-def _equation(model: Model, about: About) -> list[str]:
+def _equation(model: Model, about: About, draw: Numbered) -> list[str]:
+    """Equations with their probabilities where they were asked for; else polynomials that say nearly all."""
+    found = equations_of(model)
+    if found is None:
+        return _polynomials(model, about)
+    rows: list[tuple[str, str]] = []
+    for one in found.all:
+        rows += [(mathml.math(each), per_cent(each.probability)) for each in one.equations[:SHOWN]]
+        rows.append((f"{mathml.left(one.of)}: no simple equation", per_cent(one.none)))
+    body = "".join(f"<tr><td>{left}</td><td>{escape(right)}</td></tr>" for left, right in rows)
+    head = '<thead><tr><th scope="col">equation</th><th scope="col">probability</th></tr></thead>'
+    shown = f'<div class="scroll"><table class="numbers equations">{head}<tbody>{body}</tbody></table></div>'
+    said = paragraph(
+        "Sums of few powers of the coordinates, and how probable the data make each of them; what is left is that no "
+        f"simple equation is known. Rates are {per_time(model)}. Digits in brackets are the standard error of the last "
+        "digits. Drift and diffusion, below, average over all of this."
+    )
+    code = "".join(
+        f"<details><summary>As {name}</summary><pre>{escape(text)}</pre></details>"
+        for name, text in (("LaTeX", found.latex), ("Python", found.python))
+        if found.latex
+    )
+    return [shown, said, draw("terms"), code, *_truth(about)]
+
+
+def _truth(about: About) -> list[str]:
+    if not about.true_equation:
+        return []
+    return [paragraph(f"The truth, known because this path was simulated: {about.true_equation}")]
+
+
+def _polynomials(model: Model, about: About) -> list[str]:
     lines = polynomials(model)
-    parts = []
-    if about.true_equation:
-        parts.append(paragraph(f"The truth, known because this path was simulated: {about.true_equation}"))
+    parts = _truth(about)
     if not lines:
         return [paragraph("Neither drift nor diffusion is a simple polynomial: the figures are the answer."), *parts]
     said = paragraph("Digits in brackets are the standard error of the last digits. What a cubic polynomial does not "
