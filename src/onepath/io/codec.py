@@ -40,6 +40,7 @@ from onepath.inference.hidden.reading import Observed, Reading
 from onepath.inference.learning.optimisers import Optimum
 from onepath.inference.observation import Exact
 from onepath.inference.posterior.posterior import Member, Posterior
+from onepath.inference.tried import Line, Mending, Tried
 from onepath.io.errors import Damaged, Unsavable
 from onepath.io.former import FORMER
 from onepath.model import Methods
@@ -57,6 +58,7 @@ OWN: dict[str, type] = {
         *(Optimum, Stiffness, Methods, Exact),
         *(Observed, Reading, Given),
         *(Banded, Jumps, Tails, Volatility),
+        *(Mending, Tried, Line),
     )
 }
 """Classes of this package by the name that files call them by, wherever they live."""
