@@ -505,10 +505,12 @@ class SDE(Estimator):
         progress : callable, optional
             Called with a `Stage`, which says what is done and about how long the rest takes.
         """
-        from onepath.after.mend import mend
+        from onepath.after.mend import mend, shown_by
 
-        told = {"preset": preset, "budget": budget, "tell": progress}
-        found = mend(self._model, self.get_params(), cures=cures, **told)
+        with Progress(self.progress and progress is None) as line:
+            tell = progress or (shown_by(line) if self.progress else None)
+            asked: dict[str, Any] = {"cures": cures, "preset": preset, "budget": budget, "tell": tell}
+            found = mend(self._model, self.get_params(), **asked)
         return found.each(lambda fitted: SDE.from_model(fitted.model, fitted.settings))
 
     def summary(self) -> str:

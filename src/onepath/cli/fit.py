@@ -119,6 +119,17 @@ SeasonOption = Annotated[
     typer.Option("--season", help="Period of a season, in units of time: 12, year ..., or auto to look for one."),
 ]
 TrendOption = Annotated[bool, typer.Option("--trend", help="Drift and diffusion may change with time.")]
+SinceOption = Annotated[
+    str | None, typer.Option("--since", help="Leave out rows before this date or time, such as 2008-09-15.")
+]
+MendOption = Annotated[
+    bool, typer.Option("--mend", help="Try what the diagnosis suggests, compare it fairly, and take what holds.")
+]
+PresetOption = Annotated[
+    str | None,
+    typer.Option("--preset", help="With --mend: optical-trap, animal-track, interest-rate or climate-index."),
+]
+BudgetOption = Annotated[float, typer.Option("--budget", min=0.0, help="With --mend: seconds that it may take.")]
 SeedOption = Annotated[int, typer.Option("--seed", help="Of what is drawn at random.")]
 ModelOption = Annotated[
     Path | None, typer.Option("--model", help="Write the fitted model here, such as model.onepath.")
@@ -162,6 +173,10 @@ def fit(
     driving: InputOption = None,
     season: SeasonOption = None,
     trend: TrendOption = False,
+    since: SinceOption = None,
+    mend: MendOption = False,
+    preset: PresetOption = None,
+    budget: BudgetOption = 180.0,
     seed: SeedOption = 0,
     model: ModelOption = None,
     report: ReportOption = None,
@@ -203,13 +218,18 @@ def fit(
             "tails": _tails(tails),
             "season": _season(season),
             "trend": trend,
+            "since": _since(since),
             "random_state": seed,
             "learn": None if learn.lower() == "none" else learn,
             "progress": not json,
             "transition": transition or "auto",
         }
         times, kernels = {"gap": gap, "calendar": calendar}, {"drift": drift, "diffusion": diffusion}
+        if preset is not None and not mend:
+            raise ValueError("--preset says what --mend should try besides: give --mend too")
         sde = learned(seen, settings, kernels, notes, times, quiet=json)
+        if mend:
+            sde = mended(sde, preset, budget, quiet=json)
         about = about_data(seen, printable(str(data)), notes, sha256=checksum)
         if not json:
             tell(sde)
@@ -229,6 +249,8 @@ def fit(
             as_json(facts | {"data": facts_about(about), "written": written} | trouble)
         if trouble:
             raise typer.Exit(FAILED)
+        if not (json or mend or sde.diagnose().fits):
+            note("note: --mend tries what the verdict suggests, and says what holds")
         if strict and not sde.diagnose().fits:
             raise typer.Exit(REFUTED)
 
@@ -274,6 +296,23 @@ def _season(given: str | None) -> float | str | None:
         return None if given is None or given.lower() == "none" else float(given)
     except ValueError:
         return str(given).lower()
+
+
+def _since(given: str | None) -> float | str | None:
+    """A time, or the text of a date."""
+    try:
+        return None if given is None else float(given)
+    except ValueError:
+        return given
+
+
+def mended(sde: "SDE", preset: str | None, budget: float, quiet: bool = False) -> "SDE":
+    """What holds: the proposed model, or this one, with the table of what was tried."""
+    found = sde.mend(preset=preset, budget=budget)
+    if not quiet:
+        say(f"{found.before.verdict}\n")
+        say(f"{found}\n")
+    return found.best
 
 
 def tell(sde: "SDE") -> None:
@@ -377,6 +416,7 @@ def facts_of(model: "Model") -> dict[str, Any]:
     """A fit for machines: numbers in the data's units, with bands."""
     from onepath.after.diagnose import diagnose
     from onepath.after.disturbed import disturbance_facts
+    from onepath.show.mended import mending_facts
     from onepath.show.numbers import curves
     from onepath.show.reach import dependence, held
     from onepath.show.sentences import polynomials, readings_facts, weekends, whole_noise
@@ -401,6 +441,7 @@ def facts_of(model: "Model") -> dict[str, Any]:
         "fits": found.fits,
         "verdict": found.verdict,
         "diffusion_within": found.within,
+        "mended": mending_facts(model),
         "questions": [question._asdict() for question in found.questions],
         "constant_noise": model.constant_noise,
         "readings": readings_facts(model),

@@ -1,11 +1,12 @@
 """When did it change? Every hundredth of the record is tried as the time from which drift or noise are others."""
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from onepath.after.diagnose.residuals import Residuals
-from onepath.numerics.arrays import Floats
+from onepath.numerics.arrays import Floats, Integers
 
 PARTS, MARGIN, FAR = 100, 5, 2.5
 """Of the record; those at either end in which no change is looked for; and standard deviations beyond which states
@@ -28,8 +29,8 @@ def drift_change(residuals: Residuals) -> Change:
     u = np.clip(residuals.u, -FAR, FAR)
     design = residuals.weighted(np.column_stack([np.ones(len(u)), u, u**2, u**3]))
     z, edges = residuals.weighted(residuals.z), _edges(len(u))
-    squares = np.stack([design[a:b].T @ design[a:b] for a, b in zip(edges, edges[1:], strict=False)])
-    products = np.stack([design[a:b].T @ z[a:b] for a, b in zip(edges, edges[1:], strict=False)])
+    squares = np.stack([design[a:b].T @ design[a:b] for a, b in pairwise(edges)])
+    products = np.stack([design[a:b].T @ z[a:b] for a, b in pairwise(edges)])
     before = _explained(np.cumsum(squares, axis=0)[:-1], np.cumsum(products, axis=0)[:-1])
     after = _explained(_from_here(squares), _from_here(products))
     variance = residuals.mean(np.square(z))
@@ -51,8 +52,8 @@ def noise_change(residuals: Residuals) -> Change:
     return _at(residuals, edges, (logs[0] + logs[1]).sum(axis=1))
 
 
-def _edges(count: int) -> Floats:
-    return np.linspace(0, count, min(PARTS, count) + 1).astype(int)
+def _edges(count: int) -> Integers:
+    return np.linspace(0, count, min(PARTS, count) + 1).astype(np.int64)
 
 
 def _from_here(parts: Floats) -> Floats:
@@ -67,7 +68,7 @@ def _explained(squares: Floats, products: Floats) -> Floats:
     return np.asarray(np.sum(products * np.linalg.solve(squares + ridge, products), axis=1))
 
 
-def _at(residuals: Residuals, edges: Floats, logs: Floats) -> Change:
+def _at(residuals: Residuals, edges: Integers, logs: Floats) -> Change:
     """The most likely of the edges between parts, and where it may be."""
     inside = slice(MARGIN, len(logs) - MARGIN)
     logs, places = logs[inside], edges[1:-1][inside]

@@ -1,6 +1,6 @@
 """From verdict to cure: what the diagnosis of a fit suggests is tried, compared fairly, and one is proposed, or none.
 
-    diagnosis → cures, alone → each fitted and diagnosed → pairs that their faults suggest → later rows → choice
+diagnosis → cures, alone → each fitted and diagnosed → pairs that their faults suggest → later rows → choice
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ from onepath.after.mend.cures import (
 )
 from onepath.after.mend.densities import difference
 from onepath.after.mend.presets import PRESETS, Preset
-from onepath.after.mend.timer import Stage, Tell, Timer
+from onepath.after.mend.timer import Stage, Tell, Timer, shown_by
 from onepath.after.mend.words import conclusion, table_text
 from onepath.data.parts import time_of, without_clockwork
 from onepath.inference.tried import Mending, Tried
@@ -43,7 +43,7 @@ from onepath.numerics.checks import check_not_negative
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PRESETS", "Fitted", "Mended", "Preset", "Stage", "Tell", "mend"]
+__all__ = ["PRESETS", "Fitted", "Mended", "Preset", "Stage", "Tell", "mend", "shown_by"]
 
 BUDGET = 180.0
 """Seconds."""
@@ -54,8 +54,15 @@ WIDE, SCORED = 3, 5
 LEAST_GAIN = 3.0
 """ln of how much more probable a candidate must make all rows, which it has seen, to be asked for later ones."""
 
+HOPELESS, SURELY = 100.0, 5.0
+"""ln of how much less probable than the best one, in rows that both have seen, and standard errors of that, from which
+a candidate is not asked for later rows."""
+
 LEAST_STEPS = 200
 """That leave enough to learn from and enough to foretell."""
+
+HOPELESSLY = "differences"
+"""A fault of the series itself: of differences nothing is learned but that they are."""
 
 E = TypeVar("E")
 F = TypeVar("F")
@@ -125,7 +132,7 @@ def mend(
     plain = bench.judged(Trial((), ""), model)
     if plain.model is None:
         raise ValueError(f"There is nothing to mend: {plain.problem} under the plain model")
-    if plain.fits and not asked:
+    if not asked and (plain.fits or HOPELESSLY in plain.faults):
         return _mended(bench, settings, [plain], plain)
     if len(model.transitions) < LEAST_STEPS:
         raise ValueError(
@@ -152,10 +159,10 @@ def asked_for(cures: Sequence[Settings], preset: str | None) -> list[Candidate]:
 def suggested(plain: Trial, asked: list[Candidate]) -> list[tuple[Candidate, str]]:
     """The first candidates, each with the faults that suggest it: what was asked for, and single cures."""
     found = [(candidate, "asked for") for candidate in asked]
-    own, named_already = _found_in(plain), {named(candidate) for candidate in asked}
+    own, already = _found_in(plain), {_key(candidate) for candidate in asked}
     for cure in for_faults(plain.faults, own.values()):
         candidate = together((), cure)
-        if candidate is not None and named(candidate) not in named_already:
+        if candidate is not None and _key(candidate) not in already:
             why = [fault for fault in plain.faults if cure in for_faults([fault], [own[fault]] if fault in own else [])]
             found.append((candidate, ", ".join(why)))
     return found
@@ -166,11 +173,11 @@ def seconds(trials: list[Trial]) -> list[tuple[Candidate, str]]:
     plain, singles = trials[0], trials[1:]
     hopeful = [trial for trial in singles if _gained(trial, plain) > LEAST_GAIN]
     hopeful.sort(key=lambda trial: -_gained(trial, plain))
-    tried, found = {named(trial.candidate) for trial in trials}, []
+    tried, found = {_key(trial.candidate) for trial in trials}, []
 
     def add(candidate: Candidate | None, why: str) -> None:
-        if candidate is not None and len(candidate) < 3 and named(candidate) not in tried:
-            tried.add(named(candidate))
+        if candidate is not None and len(candidate) < 3 and _key(candidate) not in tried:
+            tried.add(_key(candidate))
             found.append((candidate, why))
 
     for trial in hopeful[:WIDE] if not any(trial.fits for trial in hopeful[:1]) else []:
@@ -183,6 +190,11 @@ def seconds(trials: list[Trial]) -> list[tuple[Candidate, str]]:
         if trial.candidate == (VELOCITY,) and not trial.fits:
             add((VELOCITY, NOISE), "hidden velocity")
     return found
+
+
+def _key(candidate: Candidate) -> frozenset[tuple[str, str]]:
+    """The same for the same settings, in whatever order."""
+    return frozenset((name, repr(value)) for name, value in settings_of(candidate).items())
 
 
 def _found_in(trial: Trial) -> dict[str, Cure]:
@@ -208,16 +220,44 @@ def _gained(trial: Trial, plain: Trial) -> float:
 
 
 def _scored(bench: Bench, trials: list[Trial]) -> list[Trial]:
-    """The plain model and the most probable candidates, with densities of later rows."""
+    """The plain model and the candidates that may be best, with densities of later rows."""
     plain = bench.scored(trials[0], None)
+    reasons = _left_out(trials)
+    hopeful = [trial for trial in trials[1:] if trial.known is not None and id(trial) not in reasons]
+    bench.timer.total = bench.timer.done + len(CUTS) * len(hopeful)
+    found = []
+    for trial in trials[1:]:
+        if trial.known is None or plain.later is None:
+            found.append(trial)
+        elif id(trial) in reasons:
+            found.append(replace(trial, problem=reasons[id(trial)]))
+        else:
+            found.append(bench.scored(trial, plain.later))
+    return [plain, *found]
+
+
+def _left_out(trials: list[Trial]) -> dict[int, str]:
+    """Why candidates need not be asked for later rows: by rows that they have seen, which flatter all of them."""
+    plain = trials[0]
     ranked = sorted(trials[1:], key=lambda trial: -_gained(trial, plain))
-    hopeful = [trial for trial in ranked if _gained(trial, plain) > LEAST_GAIN]
-    bench.timer.total = bench.timer.done + len(CUTS) * len(hopeful[:SCORED])
-    found = {id(trial): bench.scored(trial, plain.later) for trial in hopeful[:SCORED] if plain.later is not None}
-    left = {id(trial): "no more probable than the plain model" for trial in ranked if trial not in hopeful}
-    left |= {id(trial): "less probable than others" for trial in hopeful[SCORED:]}
-    rest = [replace(trial, problem=trial.problem or left.get(id(trial), "")) for trial in trials[1:]]
-    return [plain, *(found.get(id(trial), other) for trial, other in zip(trials[1:], rest, strict=True))]
+    reasons = {}
+    for k, trial in enumerate(trial for trial in ranked if trial.known is not None):
+        behind, lead = _lead(ranked[0], trial), _gained(trial, plain)
+        if lead <= LEAST_GAIN:
+            reasons[id(trial)] = "no more probable than the plain model"
+        elif behind > HOPELESS:
+            reasons[id(trial)] = f"{behind:.0f} nats less probable than {named(ranked[0].candidate)}"
+        elif k >= SCORED:
+            reasons[id(trial)] = "others are more probable"
+    return reasons
+
+
+def _lead(best: Trial, trial: Trial) -> float:
+    """ln of how much more probable the best makes all rows; 0 where that may be an accident."""
+    if best.known is None or trial.known is None or best is trial:
+        return 0.0
+    found = difference(best.known, trial.known)
+    return _gained(best, trial) if found.mean > SURELY * found.error else 0.0
 
 
 def _season_of(model: Model) -> Any:
@@ -227,20 +267,21 @@ def _season_of(model: Model) -> Any:
 
 def _mended(bench: Bench, settings: Settings, trials: list[Trial], chosen: Trial) -> Mended[Fitted]:
     plain, which = trials[0], trials.index(chosen)
-    assert plain.model is not None and plain.diagnosis is not None
+    assert plain.model is not None
+    assert plain.diagnosis is not None
     scored = [trial for trial in trials if trial.later is not None]
     best = max(scored, key=lambda trial: against(trial, plain).mean, default=plain)
     rows = tuple(_row(trial, plain, best) for trial in trials)
     count = 0 if plain.later is None else len(plain.later.rows)
     before = lines_of(plain.model) if which else ()
     record = Mending(rows, which, conclusion(rows, which, count, bench.timer.left < 0), count, bench.cuts, before)
-    own = [_with(plain.model, record if not which else None), settings]
-    proposed, after = None, plain.diagnosis
-    if which:
-        assert chosen.model is not None and chosen.diagnosis is not None
-        proposed = Fitted(_with(chosen.model, record), bench.settings | settings_of(chosen.candidate))
-        after = chosen.diagnosis
-    return Mended(record, Fitted(own[0], own[1]), proposed, plain.diagnosis, after)
+    first = Fitted(_with(plain.model, None if which else record), settings)
+    if not which:
+        return Mended(record, first, None, plain.diagnosis, plain.diagnosis)
+    assert chosen.model is not None
+    assert chosen.diagnosis is not None
+    own = settings | {"season": bench.settings["season"]} | settings_of(chosen.candidate)
+    return Mended(record, first, Fitted(_with(chosen.model, record), own), plain.diagnosis, chosen.diagnosis)
 
 
 def _with(model: Model, record: Mending | None) -> Model:

@@ -18,7 +18,8 @@ def lines_of(model: Model) -> tuple[Line, ...]:
     middle, found = np.median(x, axis=0), []
     for i in model.moved:
         points = np.tile(middle, (POINTS, 1))
-        points[:, i] = np.linspace(*np.quantile(x[:, i], ENDS), POINTS)
-        drift = Curve(model.drift(points), *model.drift_band(points))
-        found.append(Line(points, *(np.stack([part[:, i] for part in curve]) for curve in (drift, model.spread(points)))))
+        low, high = np.quantile(x[:, i], ENDS)
+        points[:, i] = np.linspace(low, high, POINTS)
+        curves = (Curve(model.drift(points), *model.drift_band(points)), model.spread(points))
+        found.append(Line(points, *(np.stack([part[:, i] for part in curve]) for curve in curves)))
     return tuple(found)

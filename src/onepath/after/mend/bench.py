@@ -1,4 +1,4 @@
-"""The bench: candidates are fitted to all rows and judged there, then fitted to the first rows and asked for later ones.
+"""The bench: candidates are fitted to all rows and judged; then fitted to the first rows, and asked for later ones.
 
 No candidate stops the others: one that cannot be fitted, or for which no time is left, says so in the table.
 """

@@ -1,4 +1,4 @@
-"""The choice: the simplest candidate that foretells later rows about as well as the best, and whose verdict is clear."""
+"""The choice: the simplest candidate whose verdict is clear and that foretells later rows about as well as the best."""
 
 import numpy as np
 

@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from onepath.inference.progress import Progress
+
 
 class OutOfTime(Exception):
     """The budget is spent."""
@@ -18,8 +20,25 @@ class Stage(NamedTuple):
     seconds: float  # so far
     left: float  # about
 
+    @property
+    def said(self) -> str:
+        """In a line."""
+        return f"mending: {self.doing}, fit {self.done + 1} of about {self.total}; about {self.left:.0f} s left"
+
 
 Tell = Callable[[Stage], None]
+
+
+def shown_by(line: Progress) -> Tell:
+    """On the line that learning has: on a terminal at every fit, in a log now and then."""
+    last = [-line.every]
+
+    def tell(stage: Stage) -> None:
+        if line.drawn or stage.seconds >= last[0] + line.every:
+            last[0] = stage.seconds
+            line.tell(stage.said.ljust(72))
+
+    return tell
 
 
 class Timer:

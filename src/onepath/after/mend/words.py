@@ -11,6 +11,8 @@ def conclusion(rows: Sequence[Tried], chosen: int, count: int, late: bool) -> st
     short = " The time was not enough for all that could be tried." if late else ""
     if not others and plain.fits:
         return "Nothing to mend: the plain model fits."
+    if not others and "differences" in plain.faults:
+        return "Nothing to try: learn from the series that these are differences of."
     if not others:
         return f"None of the faults ({', '.join(plain.faults)}) has a cure that could be tried."
     if chosen:
@@ -26,7 +28,9 @@ def conclusion(rows: Sequence[Tried], chosen: int, count: int, late: bool) -> st
     if plain.fits:
         return f"Nothing proposed: the plain model fits, and no cure foretells later rows clearly better.{short}"
     if all(row.score != row.score for row in others):
-        return f"Nothing proposed: the plain model does not fit, and no cure that was tried makes it more probable.{short}"
+        return (
+            f"Nothing proposed: the plain model does not fit, and no cure that was tried makes it more probable.{short}"
+        )
     return (
         "Nothing proposed: the plain model does not fit, and no cure that was tried both foretells later rows better "
         f"and leaves fewer faults.{short}"

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import matplotlib
 
 from onepath.model import Model
-from onepath.show.plots import curves, driven, fields, residuals
+from onepath.show.mended import compared
+from onepath.show.plots import curves, driven, fields, mended, residuals
 from onepath.show.plots.style import STYLE, Truth
 
 
@@ -29,6 +30,7 @@ FIGURES = {
     "inputs": Drawing(driven.inputs),
     "forecast": Drawing(curves.forecast),
     "diagnosis": Drawing(residuals.diagnosis),
+    "mended": Drawing(mended.before_and_after),
 }
 
 BY_DIMENSION = {1: ("potential", "density"), 2: ("field", "ellipses", "maps")}
@@ -38,7 +40,8 @@ def figures_of(model: Model) -> list[str]:
     """Names of the figures that this model has."""
     along = ("inputs",) if model.variables else ()
     shape = BY_DIMENSION.get(model.dimension, ())
-    return ["trajectory", "drift", "diffusion", *along, *shape, "forecast", "diagnosis"]
+    sides = ("mended",) if compared(model) else ()
+    return ["trajectory", "drift", "diffusion", *along, *shape, "forecast", "diagnosis", *sides]
 
 
 WIDE, PHONE = 7.6, 4.8
@@ -55,6 +58,8 @@ def size_of(name: str, model: Model, phone: bool = False) -> tuple[float, float]
         return width, along
     if name in ("trajectory", "forecast"):
         return width, 1.2 + 1.5 * dimension
+    if name == "mended":
+        return width, 2.9 * len(compared(model)) * (2 if phone else 1)
     if name in ("drift", "diffusion") and dimension > 1:
         return width, 3.3 * (dimension if phone else -(-dimension // 2))
     return {"maps": (width, 3.1 * rows), "diagnosis": (width, 2.7 * rows)}.get(name, (5.0, 3.6))
@@ -76,7 +81,7 @@ def draw(model: Model, name: str, figure: Any, truth: Truth | None = None) -> No
 
 def _overview(model: Model, figure: Any, truth: Truth | None) -> None:
     """The trajectory above, everything else in two columns or whole rows below."""
-    whole = ["trajectory", "inputs", "maps", "forecast", "diagnosis"] + (
+    whole = ["trajectory", "inputs", "maps", "forecast", "diagnosis", "mended"] + (
         ["drift", "diffusion"] if model.dimension > 1 else []
     )
     names = figures_of(model)

@@ -10,6 +10,7 @@ from onepath.data.calendar import written
 from onepath.io.atomic import check_free, write_atomically
 from onepath.model import Model
 from onepath.show.about import About, today
+from onepath.show.mended import changes, compared, tried_rows
 from onepath.show.plots import BY_DIMENSION, FIGURES, size_of
 from onepath.show.plots.curves import fan_of
 from onepath.show.plots.style import Truth
@@ -35,6 +36,7 @@ CAPTIONS = {
     "autocorrelation, grey where 90 % would lie; against normal quantiles; and the diffusion as every 2nd, 3rd, 5th, "
     "10th point has it, with its 90 % range, which is 1 if the diffusion does not depend on the step.",
     "inputs": "Drift and noise along each input, the others held where they are, with 90 % bands.",
+    "mended": "Drift and noise of the plain model, dashed, and of the one in its place, with 90 % bands.",
     "forecast": "From the last state onwards: the median and the central 50 % and 90 % of simulated paths, what is not "
     "known about drift and diffusion included.",
 }
@@ -88,6 +90,7 @@ def report_page(
         *_consequences(model),
         *_forecast(model, draw),
         *_diagnostics(diagnosis, draw),
+        *_mended(model, draw),
         section("parameters", "Learned parameters", *_parameters(model)),
         section("origin", "How this was made", table(words.model_facts(model)), table(words.origin(about))),
     ]
@@ -177,6 +180,20 @@ def _diagnostics(diagnosis: Diagnosis, draw: Numbered) -> list[tuple[str, str, s
     looked = paragraph(f"The diagnosis {diagnosis.looked}.") if diagnosis.looked else ""
     said = paragraph(diagnosis.verdict) + looked
     return [section("diagnostics", "Is this model right?", said, draw("diagnosis"), shown)]
+
+
+def _mended(model: Model, draw: Numbered) -> list[tuple[str, str, str]]:
+    """What was tried and why, and what the model in place of the plain one has changed."""
+    record = model.mending
+    if record is None:
+        return []
+    head = ("candidate", "suggested by", "ln p of a later row", "over plain", "its own diagnosis")
+    shown = table(words.Rows(head, tried_rows(record)), kind="answers") if len(record.tried) > 1 else ""
+    how = paragraph(words.about_scores(record)) if record.rows else ""
+    drawn = draw("mended") if compared(model) else ""
+    before = paragraph(f"Before: {record.plain.verdict}") if record.proposed is not None else ""
+    said = [paragraph(record.said), before, shown, how, *map(paragraph, changes(model)), drawn]
+    return [section("mended", "What was tried", *said)]
 
 
 def _verdict(diagnosis: Diagnosis) -> str:
