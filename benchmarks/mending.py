@@ -121,8 +121,9 @@ class Planted:
             faults = self.faults if day is not None else self.faults - {"season"}
             drift, sigma = sde.drift(grid, inputs=inputs)[:, None], sde.diffusion(grid, inputs=inputs)
             truth = self.drift(grid, STEPS if day is None else day, faults)
-            found.append([_off(drift, truth), _off(sigma, self.process.diffusion(grid)[:, 0, 0])])
-        return np.mean(found, axis=0).tolist()
+            found.append([drift, truth, sigma, self.process.diffusion(grid)[:, 0, 0]])
+        drift, truth, sigma, noise = (np.stack(part) for part in zip(*found, strict=True))
+        return [_off(drift, truth), _off(sigma, noise)]
 
     def clean_errors(self, sde):
         if "underdamped" in self.faults:

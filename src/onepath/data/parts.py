@@ -74,8 +74,8 @@ def time_of(trajectory: Trajectory, row: int) -> float | str:
     if dates is not None:
         second = str(dates[0].astype("M8[s]"))
         return second.removesuffix("T00:00:00")
-    before = float(trajectory.t[row - 1]) if row else -np.inf
-    short = (float(f"{t:.{digits}g}") for digits in range(1, 17))
+    before = float(trajectory.t[row - 1]) if row else t - 1.0
+    short = (round(float(np.floor(t * 10.0**places)) / 10.0**places, max(places, 0)) for places in range(-15, 16))
     return next((each for each in short if before < each <= t), t)
 
 

@@ -188,7 +188,7 @@ def _mended(model: Model, draw: Numbered) -> list[tuple[str, str, str]]:
     if record is None:
         return []
     head = ("candidate", "suggested by", "ln p of a later row", "over plain", "its own diagnosis")
-    shown = table(words.Rows(head, tried_rows(record)), kind="answers") if len(record.tried) > 1 else ""
+    shown = table(words.Rows(head, tried_rows(record))) if len(record.tried) > 1 else ""
     how = paragraph(words.about_scores(record)) if record.rows else ""
     drawn = draw("mended") if compared(model) else ""
     before = paragraph(f"Before: {record.plain.verdict}") if record.proposed is not None else ""
