@@ -1,6 +1,7 @@
 """Does mend() propose the right cure, and nothing where nothing is wrong?
 
-    python benchmarks/mending.py --seeds 4 -o benchmarks/results/mending.json
+    python benchmarks/mending.py --seeds 3 -o benchmarks/results/mending.json
+    python benchmarks/mending.py --example level.csv
 
 Faults are planted on five processes, 5000 steps in twenty substeps each. *Right* is a proposal of the cure that undoes
 what was planted, and of no other; *clear*, that its own diagnosis has no faults. Errors of drift and diffusion are root
@@ -184,6 +185,15 @@ def run(task):
     return {key: result}
 
 
+def example():
+    """A level by day, read with an error, with a year in it."""
+    import pandas as pd
+
+    path = Planted("double_well", "noise+season", 2).x[:, 0]
+    dates = pd.date_range("2012-01-01", periods=len(path), freq="D")
+    return pd.DataFrame({"date": dates, "level": np.round(10 + 2 * path, 4)})
+
+
 def _number(value):
     return round(float(value), 5) if np.isfinite(value) else None
 
@@ -239,7 +249,11 @@ def main():
     parser.add_argument("--faults", default=",".join((*FAULTS, "differenced")))
     parser.add_argument("--processes", default=",".join(PROCESSES))
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/mending.json"))
+    parser.add_argument("--example", type=Path, help="write the table that docs/mend.md begins with, and nothing else")
     given = parser.parse_args()
+    if given.example is not None:
+        example().to_csv(given.example, index=False)
+        return
     done, faults = kept(given.output), given.faults.split(",")
     tasks = [
         (name, fault, seed)
