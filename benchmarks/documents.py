@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import driven_tables
+import mended_tables
 import numpy as np
 import population
 import stiff
@@ -141,7 +142,20 @@ def _driven(kept):
     }
 
 
+def _mended(kept):
+    return {
+        "planted": lambda: mended_tables.planted_table(kept),
+        "differenced": lambda: mended_tables.differenced_text(kept),
+        "series": lambda: mended_tables.series_table(json.loads((RESULTS / "mended_series.json").read_text())),
+        **{f"walk-{step}": partial(mended_tables.walked, RESULTS / "walk.txt", step) for step in WALK},
+    }
+
+
+WALK = ("fit", "mend", "forecast")
+"""Commands of the walk in docs/mend.md, as they were typed and what they printed."""
+
 PAGES = {
+    "mend.md": ("mending", _mended),
     "steps.md": ("stiff", _steps),
     "learning.md": ("population", _learning),
     "jumps.md": ("disturbed", _disturbed),
