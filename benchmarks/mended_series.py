@@ -3,8 +3,8 @@
     python benchmarks/mended_series.py FOLDER -o benchmarks/results/mended_series.json
 
 FOLDER holds fedfunds_monthly.csv, nino12_sst_monthly.csv, enso_Th_monthly.csv, dgs10_daily.csv (of which the last
-6000 rows are used) and grid_frequency_toledo_2s.csv (of which the first 2775 are: a blackout follows). The Treasury bill
-rate is the demo's. Finished series are kept in the output file and not computed again.
+6000 rows are used) and grid_frequency_toledo_2s.csv (of which the first 2775 are: a blackout follows). Treasury bills
+are the demo's. Finished series are kept in the output file and not computed again.
 """
 
 import argparse

@@ -21,7 +21,7 @@ from onepath.after.mend.cures import BY_FAULT, Cure, command_of, named, season, 
 from onepath.after.mend.densities import BLOCKS, Densities, difference, row_densities
 from onepath.after.mend.timer import OutOfTime, Timer
 from onepath.cli import app
-from onepath.data.parts import part_of, row_since, time_of, without_clockwork
+from onepath.data.parts import part_of, row_since, thinned, time_of, without_clockwork
 from onepath.data.trajectory import read_trajectory
 from onepath.data.transitions import Transitions
 from onepath.inference.fit import fit
@@ -284,12 +284,12 @@ def test_nothing_is_tried_where_the_plain_model_fits():
 
 
 def test_a_budget_is_kept(plain):
-    begun = time.monotonic()
+    begun = time.process_time()  # on a machine that others use too
     found = plain.mend(budget=0.0)
     assert found.proposed is None
     assert found.record.tried[1].problem == "out of time"
     assert "time was not enough" in str(found)
-    assert time.monotonic() - begun < 20.0
+    assert time.process_time() - begun < 10.0
 
 
 def test_a_search_is_stopped_at_the_deadline():
@@ -335,6 +335,17 @@ def test_a_part_is_what_its_rows_are_by_themselves():
     np.testing.assert_array_equal(part.x, alone.x)
     assert (part.gaps, part.missing) == (alone.gaps, alone.missing)
     assert len(part.inputs.values) == 150
+
+
+def test_every_third_row_has_a_step_where_all_between_count():
+    x, t = relaxing(9, 300), 0.1 * np.arange(301)
+    x[100] = np.nan
+    whole = read_trajectory(x, t=t)
+    third = thinned(whole, 3)
+    assert len(third.t) == 101
+    expected = [k for k in range(100) if all(row in whole.step for row in range(3 * k, 3 * k + 3))]
+    np.testing.assert_array_equal(third.step, expected)
+    np.testing.assert_allclose(np.diff(third.t), 0.3)
 
 
 def test_since_is_a_fit_to_the_rows_from_then_on():

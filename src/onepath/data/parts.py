@@ -36,6 +36,28 @@ def part_of(trajectory: Trajectory, first: int, last: int) -> Trajectory:
     )
 
 
+def thinned(trajectory: Trajectory, every: int) -> Trajectory:
+    """Every so manyth row, with a step where all of the steps between count."""
+    rows = np.arange(0, len(trajectory.t), every)
+    counts = np.zeros(len(trajectory.t), int)
+    counts[trajectory.step] = 1
+    sums = np.concatenate([[0], np.cumsum(counts)])
+    ends = np.minimum(rows[:-1] + every, len(counts))
+    step = np.flatnonzero(sums[ends] - sums[rows[:-1]] == every)
+    inputs, error = trajectory.inputs, trajectory.error
+    return replace(
+        trajectory,
+        x=trajectory.x[rows],
+        t=trajectory.t[rows],
+        record=trajectory.record[rows],
+        step=step,
+        gaps=0,
+        missing=int(np.isnan(trajectory.x[rows]).any(axis=1).sum()),
+        error=None if error is None else error[rows],
+        inputs=None if inputs is None else replace(inputs, values=inputs.values[rows]),
+    )
+
+
 def row_since(trajectory: Trajectory, since: Any) -> int:
     """The first row at this time or after it: a number in the trajectory's unit of time, or a date."""
     if trajectory.record[-1] > 0:

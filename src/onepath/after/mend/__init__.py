@@ -61,6 +61,12 @@ a candidate is not asked for later rows."""
 LEAST_STEPS = 200
 """That leave enough to learn from and enough to foretell."""
 
+OF_THE_STEP = ("blur", "hidden velocity", "longer steps", "markov")
+"""Faults that may be gone at longer steps."""
+
+EVERY = (2, 5, 10)
+"""Rows of which one is taken, where nothing else holds."""
+
 HOPELESSLY = "differences"
 """A fault of the series itself: of differences nothing is learned but that they are."""
 
@@ -145,7 +151,10 @@ def mend(
     trials = [plain, *(bench.tried(candidate, why) for candidate, why in first)]
     trials += [bench.tried(candidate, why) for candidate, why in seconds(trials)]
     trials = _scored(bench, trials)
-    return _mended(bench, settings, trials, choose(trials))
+    chosen = choose(trials)
+    if not chosen.fits and set(plain.faults) & set(OF_THE_STEP):
+        trials += _thinner(bench)
+    return _mended(bench, settings, trials, chosen)
 
 
 def asked_for(cures: Sequence[Settings], preset: str | None) -> list[Candidate]:
@@ -260,6 +269,16 @@ def _lead(best: Trial, trial: Trial) -> float:
     return _gained(best, trial) if found.mean > SURELY * found.error else 0.0
 
 
+def _thinner(bench: Bench) -> list[Trial]:
+    """The plain model at longer and longer steps, until it fits."""
+    found: list[Trial] = []
+    for every in EVERY:
+        if len(bench.trajectory.step) // every < LEAST_STEPS or (found and found[-1].fits):
+            break
+        found.append(bench.thinned(every))
+    return found
+
+
 def _season_of(model: Model) -> Any:
     """The period that a model has, found or given."""
     return next((one.period for one in model.variables if one.name == "season" and one.period), None)
@@ -274,7 +293,8 @@ def _mended(bench: Bench, settings: Settings, trials: list[Trial], chosen: Trial
     rows = tuple(_row(trial, plain, best) for trial in trials)
     count = 0 if plain.later is None else len(plain.later.rows)
     before = lines_of(plain.model) if which else ()
-    record = Mending(rows, which, conclusion(rows, which, count, bench.timer.left < 0), count, bench.cuts, before)
+    said = conclusion(rows, which, count, bench.timer.left < 0)
+    record = Mending(rows, which, said, count, bench.cuts, before)
     first = Fitted(_with(plain.model, None if which else record), settings)
     if not which:
         return Mended(record, first, None, plain.diagnosis, plain.diagnosis)

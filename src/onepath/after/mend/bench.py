@@ -12,10 +12,10 @@ import numpy as np
 
 from onepath.after.diagnose import Diagnosis, diagnose
 from onepath.after.learn import learn
-from onepath.after.mend.cures import Candidate, Settings, named, settings_of
+from onepath.after.mend.cures import Candidate, Cure, Settings, named, settings_of
 from onepath.after.mend.densities import Densities, joined, row_densities
 from onepath.after.mend.timer import OutOfTime, Timer
-from onepath.data.parts import part_of, row_since
+from onepath.data.parts import part_of, row_since, thinned
 from onepath.data.trajectory import Trajectory
 from onepath.inference.options import read_options
 from onepath.model import Model
@@ -91,6 +91,14 @@ class Bench:
         self.timer.done += 1
         return replace(trial, seconds=time.monotonic() - begun)
 
+    def thinned(self, every: int) -> Trial:
+        """The plain model of every so manyth row; its scores would be of other rows, so it has none."""
+        whole, candidate = self.trajectory, (Cure(f"every {ordinal(every)} row", {}, 0.0),)
+        trial = replace(self, trajectory=thinned(whole, every)).tried(candidate, "none of the cures holds")
+        return replace(
+            trial, known=None, problem=trial.problem or "its steps are others, so it has no score beside them"
+        )
+
     def judged(self, trial: Trial, model: Model) -> Trial:
         """With its diagnosis, and how dense it has all rows."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -143,6 +151,12 @@ def cuts_in(trajectory: Trajectory) -> tuple[int, ...]:
     """How many rows there are before each cut, and in all."""
     step = trajectory.step
     return (*(int(step[int(share * len(step))]) + 1 for share in CUTS), len(trajectory.t))
+
+
+def ordinal(number: int) -> str:
+    """Such as 2nd."""
+    ending = {2: "nd", 3: "rd"}.get(number, "th")
+    return f"{number}{ending}"
 
 
 def _nothing_found(model: Model) -> str:

@@ -9,32 +9,34 @@ def conclusion(rows: Sequence[Tried], chosen: int, count: int, late: bool) -> st
     """What is proposed and why, or why nothing is."""
     plain, others = rows[0], rows[1:]
     short = " The time was not enough for all that could be tried." if late else ""
-    if not others and plain.fits:
-        return "Nothing to mend: the plain model fits."
-    if not others and "differences" in plain.faults:
-        return "Nothing to try: learn from the series that these are differences of."
     if not others:
-        return f"None of the faults ({', '.join(plain.faults)}) has a cure that could be tried."
+        return _untried(plain)
+    thin = next((row.name for row in others if row.name.startswith("every ") and row.fits), None)
+    thinner = f" Of {thin}, the plain model fits: at that step, and no shorter one." if thin else ""
     if chosen:
         taken = rows[chosen]
         better = f"foretells {count} later rows by {taken.gain:.3g} ± {taken.gain_error:.2g} nats a row better"
-        if taken.fits:
-            return f"Proposed: {taken.name}, {taken.command}. It {better} than the plain model, and fits.{short}"
         left = ", ".join(taken.faults)
-        return (
-            f"Proposed: {taken.name}, {taken.command}. It {better} than the plain model, but does not fit either: "
-            f"{left} {'is' if len(taken.faults) == 1 else 'are'} left.{short}"
-        )
+        verdict = "and fits." if taken.fits else f"but does not fit either ({left}).{thinner}"
+        return f"Proposed: {taken.name}, {taken.command}. It {better} than the plain model, {verdict}{short}"
     if plain.fits:
-        return f"Nothing proposed: the plain model fits, and no cure foretells later rows clearly better.{short}"
-    if all(row.score != row.score for row in others):
-        return (
-            f"Nothing proposed: the plain model does not fit, and no cure that was tried makes it more probable.{short}"
-        )
-    return (
-        "Nothing proposed: the plain model does not fit, and no cure that was tried both foretells later rows better "
-        f"and leaves fewer faults.{short}"
-    )
+        why = "the plain model fits, and no cure foretells later rows clearly better."
+    elif plain.score != plain.score and any(row.likelihood > plain.likelihood for row in others):
+        why = f"later rows, by which candidates are compared, could not be scored: {plain.problem}."
+    elif all(row.score != row.score for row in others):
+        why = "the plain model does not fit, and no cure that was tried is more probable."
+    else:
+        why = "the plain model does not fit, and no cure foretells later rows better and leaves fewer faults."
+    return f"Nothing proposed: {why}{thinner}{short}"
+
+
+def _untried(plain: Tried) -> str:
+    """Why nothing was tried."""
+    if plain.fits:
+        return "Nothing to mend: the plain model fits."
+    if "differences" in plain.faults:
+        return "Nothing to try: learn from the series that these are differences of."
+    return f"None of the faults ({', '.join(plain.faults)}) has a cure that could be tried."
 
 
 def table_text(record: Mending) -> str:
