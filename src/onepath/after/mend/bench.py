@@ -30,7 +30,7 @@ EXPECTED = 0.5
 """Of what fits took so far: a fit for which less time is left is not begun."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trial:
     """One candidate and what is known of it so far."""
 
