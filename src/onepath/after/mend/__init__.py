@@ -17,6 +17,7 @@ from onepath.after.mend.bench import CUTS, Bench, Trial, cuts_in
 from onepath.after.mend.choice import against, choose
 from onepath.after.mend.cures import (
     NOISE,
+    TREND,
     VELOCITY,
     Candidate,
     Cure,
@@ -48,7 +49,7 @@ __all__ = ["PRESETS", "Fitted", "Mended", "Preset", "Stage", "Tell", "mend", "sh
 BUDGET = 180.0
 """Seconds."""
 
-WIDE, SCORED = 3, 5
+WIDE, SCORED = 3, 6
 """Candidates whose own faults suggest a second cure, and candidates that are asked for later rows."""
 
 LEAST_GAIN = 3.0
@@ -248,17 +249,25 @@ def _scored(bench: Bench, trials: list[Trial]) -> list[Trial]:
 def _left_out(trials: list[Trial]) -> dict[int, str]:
     """Why candidates need not be asked for later rows: by rows that they have seen, which flatter all of them."""
     plain = trials[0]
-    ranked = sorted(trials[1:], key=lambda trial: -_gained(trial, plain))
+    ranked = [trial for trial in trials[1:] if trial.known is not None]
+    ranked.sort(key=lambda trial: -_ahead(trial, plain))
+    # what changes freely with time follows every row that it has seen, and foretells none by that
+    steady = [trial for trial in ranked if TREND not in trial.candidate]
     reasons = {}
-    for k, trial in enumerate(trial for trial in ranked if trial.known is not None):
-        behind, lead = _lead(ranked[0], trial), _gained(trial, plain)
-        if lead <= LEAST_GAIN:
+    for k, trial in enumerate(ranked):
+        behind = _lead(steady[0], trial) if steady else 0.0
+        if _gained(trial, plain) <= LEAST_GAIN:
             reasons[id(trial)] = "no more probable than the plain model"
         elif behind > HOPELESS:
-            reasons[id(trial)] = f"{behind:.0f} nats less probable than {named(ranked[0].candidate)}"
+            reasons[id(trial)] = f"{behind:.0f} nats less probable than {named(steady[0].candidate)}"
         elif k >= SCORED:
             reasons[id(trial)] = "others are more probable"
     return reasons
+
+
+def _ahead(trial: Trial, plain: Trial) -> float:
+    """ln of how much more probable it makes a row."""
+    return -np.inf if trial.known is None or plain.known is None else difference(trial.known, plain.known).mean
 
 
 def _lead(best: Trial, trial: Trial) -> float:
