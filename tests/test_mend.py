@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 import onepath
 from onepath import SDE
 from onepath.after.diagnose import Diagnosis
-from onepath.after.mend import PRESETS, asked_for, seconds, suggested
+from onepath.after.mend import PRESETS
 from onepath.after.mend.bench import Trial
+from onepath.after.mend.candidates import asked_for, seconds, suggested
 from onepath.after.mend.choice import choose
 from onepath.after.mend.cures import BY_FAULT, Cure, command_of, named, season, settings_of, since, together
 from onepath.after.mend.densities import BLOCKS, Densities, difference, row_densities

@@ -48,8 +48,20 @@ def _is_better(trial: Trial, plain: Trial) -> bool:
 
 def _worth(trial: Trial, simplest: Trial) -> float:
     """How much more probable it makes all rows than the simplest one, less what its price asks for."""
-    if trial.known is None or simplest.known is None:
+    if trial is simplest:
         return 0.0
-    gained = difference(trial.known, simplest.known).mean * min(len(trial.known.rows), len(simplest.known.rows))
     dearer = price_of(trial.candidate) - price_of(simplest.candidate)
-    return 0.0 if trial is simplest else gained - CLEARLY * max(dearer, 1.0)
+    return gained(trial, simplest) - CLEARLY * max(dearer, 1.0)
+
+
+def gained(trial: Trial, plain: Trial) -> float:
+    """ln of how much more probable it makes the rows that both know."""
+    if trial.known is None or plain.known is None:
+        return -np.inf
+    rows = len(np.intersect1d(trial.known.rows, plain.known.rows))
+    return difference(trial.known, plain.known).mean * rows
+
+
+def ahead(trial: Trial, plain: Trial) -> float:
+    """ln of how much more probable it makes a row."""
+    return -np.inf if trial.known is None or plain.known is None else difference(trial.known, plain.known).mean

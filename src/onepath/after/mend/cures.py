@@ -1,7 +1,6 @@
 """Cures: what an estimator can be asked to learn besides, which faults suggest it, and what goes with what."""
 
 from collections.abc import Iterable, Sequence
-from itertools import combinations
 from typing import Any, NamedTuple
 
 Settings = dict[str, Any]
@@ -105,9 +104,3 @@ def for_faults(faults: Sequence[str], found: Iterable[Cure]) -> list[Cure]:
     specific = [fault for fault in faults if fault not in UNSPECIFIC]
     wanted = [cure for fault in specific or faults for cure in BY_FAULT.get(fault, ())]
     return list({cure.name: cure for cure in (*found, *wanted)}.values())
-
-
-def pairs(cures: Sequence[Cure]) -> list[Candidate]:
-    """All pairs that go together."""
-    made = [together((first,), second) for first, second in combinations(cures, 2)]
-    return [pair for pair in made if pair is not None]
