@@ -401,3 +401,5 @@ def test_the_command_mends(tmp_path, mended):
     refused = CliRunner().invoke(app, ["fit", str(table), "--preset", "optical-trap"])
     assert refused.exit_code == 2
     assert "--mend" in refused.output
+    unknown = CliRunner().invoke(app, ["fit", "nowhere.csv", "--mend", "--preset", "trap"])
+    assert "'trap' is not known" in unknown.output

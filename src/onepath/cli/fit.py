@@ -194,6 +194,7 @@ def fit(
         from onepath.io.tables import read_table
 
         check_places((model, report), read=[data], force=force)
+        _check_preset(preset, mend)
         table, checksum = read_table(data, encoding, tuple(na or ())), sha256_of(data)
         missing = (*(na or ()), *table.missing)
         columns = (tuple(error or ()), tuple(driving or ()))
@@ -225,8 +226,6 @@ def fit(
             "transition": transition or "auto",
         }
         times, kernels = {"gap": gap, "calendar": calendar}, {"drift": drift, "diffusion": diffusion}
-        if preset is not None and not mend:
-            raise ValueError("--preset says what --mend should try besides: give --mend too")
         sde = learned(seen, settings, kernels, notes, times, quiet=json)
         if mend:
             sde = mended(sde, preset, budget, quiet=json)
@@ -296,6 +295,17 @@ def _season(given: str | None) -> float | str | None:
         return None if given is None or given.lower() == "none" else float(given)
     except ValueError:
         return str(given).lower()
+
+
+def _check_preset(preset: str | None, mend: bool) -> None:
+    """Refuse what nobody would read, or nobody knows, before any work."""
+    if preset is None:
+        return
+    if not mend:
+        raise ValueError("--preset says what --mend should try besides: give --mend too")
+    from onepath.after.mend.candidates import asked_for
+
+    asked_for((), preset)
 
 
 def _since(given: str | None) -> float | str | None:
