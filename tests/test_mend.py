@@ -318,6 +318,8 @@ def test_what_cannot_be_mended_is_refused(plain):
         plain.mend(preset="trap")
     with pytest.raises(ValueError, match="budget=-1"):
         plain.mend(budget=-1)
+    with pytest.raises(ValueError, match="name mesurement"):
+        plain.mend(cures=[{"mesurement": 0.1}])
     assert asked_for([{"measurement": 0.1}], None)[0][0].settings == {"measurement": 0.1}
     with pytest.raises(TypeError, match="typo"):
         onepath.mend(noisy(), dt=DT, typo=1)

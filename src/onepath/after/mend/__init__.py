@@ -42,6 +42,11 @@ def mend(
 ) -> Mended[Fitted]:
     """Try what the diagnosis of a model suggests, and what was asked for: `cures`, settings, or a `preset`'s."""
     check_not_negative("budget", budget)
+    unknown = [name for each in cures for name in each if name not in settings]
+    if unknown:
+        raise ValueError(
+            f"cures name {', '.join(unknown)}, which SDE has no setting for. It has {', '.join(settings)}."
+        )
     asked = asked_for(cures, preset)
     timer = Timer(budget, tell)
     trajectory = without_clockwork(model.trajectory)
