@@ -14,7 +14,7 @@ from onepath.after.diagnose import Diagnosis, diagnose
 from onepath.after.learn import learn
 from onepath.after.mend.cures import Candidate, Cure, Settings, named, settings_of
 from onepath.after.mend.densities import Densities, joined, row_densities
-from onepath.after.mend.timer import OutOfTime, Timer
+from onepath.after.mend.timer import LATE, OutOfTime, Timer
 from onepath.data.parts import part_of, row_since, thinned
 from onepath.data.trajectory import Trajectory
 from onepath.inference.options import read_options
@@ -83,7 +83,7 @@ class Bench:
             problem = _nothing_found(model)
             trial = self.judged(trial, model) if not problem else replace(trial, problem=problem)
         except OutOfTime:
-            trial = replace(trial, problem="out of time")
+            trial = replace(trial, problem=LATE)
         except (ValueError, RuntimeError, ArithmeticError, TypeError) as error:
             trial = replace(trial, problem=_sentence(error))
         else:
@@ -126,7 +126,7 @@ class Bench:
                     parts.append(self._densities(model, first, end).between(cut, end))
                 self.timer.done += 1
         except OutOfTime:
-            return self._failed(trial, begun, "out of time")
+            return self._failed(trial, begun, LATE)
         except (ValueError, RuntimeError, ArithmeticError, TypeError) as error:
             return self._failed(trial, begun, _sentence(error))
         later = joined(parts)

@@ -11,6 +11,7 @@ from onepath.after.mend.before import lines_of
 from onepath.after.mend.bench import Bench, Trial
 from onepath.after.mend.choice import against
 from onepath.after.mend.cures import Settings, command_of, named, price_of, settings_of
+from onepath.after.mend.timer import LATE
 from onepath.after.mend.words import conclusion, table_text
 from onepath.inference.tried import Mending, Tried
 from onepath.model import Model
@@ -74,7 +75,7 @@ def mended_of(bench: Bench, settings: Settings, trials: list[Trial], chosen: Tri
     rows = tuple(_row(trial, plain, best) for trial in trials)
     count = 0 if plain.later is None else len(plain.later.rows)
     before = lines_of(plain.model) if which else ()
-    said = conclusion(rows, which, count, bench.timer.left < 0)
+    said = conclusion(rows, which, count, late=any(row.problem == LATE for row in rows))
     record = Mending(rows, which, said, count, bench.cuts, before)
     first = Fitted(_with(plain.model, None if which else record), settings)
     if not which:

@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 from onepath.inference.progress import Progress
 
+LATE = "out of time"
+"""What is said of a candidate for which there was none left."""
+
 
 class OutOfTime(Exception):
     """The budget is spent."""
