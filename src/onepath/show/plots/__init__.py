@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 
 import matplotlib
 
+from onepath.inference.disturbance.volatility import Volatility
 from onepath.model import Model
 from onepath.show.mended import compared
-from onepath.show.plots import curves, driven, fields, mended, residuals
+from onepath.show.plots import curves, disturbed, driven, fields, mended, residuals
 from onepath.show.plots.style import STYLE, Truth
 
 
@@ -28,6 +29,7 @@ FIGURES = {
     "ellipses": Drawing(fields.ellipses),
     "maps": Drawing(fields.maps),
     "inputs": Drawing(driven.inputs),
+    "level": Drawing(disturbed.level),
     "forecast": Drawing(curves.forecast),
     "diagnosis": Drawing(residuals.diagnosis),
     "mended": Drawing(mended.before_and_after),
@@ -39,9 +41,10 @@ BY_DIMENSION = {1: ("potential", "density"), 2: ("field", "ellipses", "maps")}
 def figures_of(model: Model) -> list[str]:
     """Names of the figures that this model has."""
     along = ("inputs",) if model.variables else ()
+    clustered = ("level",) if isinstance(model.disturbance, Volatility) and model.disturbance.found else ()
     shape = BY_DIMENSION.get(model.dimension, ())
     sides = ("mended",) if compared(model) else ()
-    return ["trajectory", "drift", "diffusion", *along, *shape, "forecast", "diagnosis", *sides]
+    return ["trajectory", "drift", "diffusion", *along, *clustered, *shape, "forecast", "diagnosis", *sides]
 
 
 WIDE, PHONE = 7.6, 4.8
@@ -56,6 +59,8 @@ def size_of(name: str, model: Model, phone: bool = False) -> tuple[float, float]
     width, rows = (PHONE, 4) if phone else (WIDE, 2)
     if name == "inputs":
         return width, along
+    if name == "level":
+        return width, 2.6
     if name in ("trajectory", "forecast"):
         return width, 1.2 + 1.5 * dimension
     if name == "mended":
@@ -81,7 +86,7 @@ def draw(model: Model, name: str, figure: Any, truth: Truth | None = None) -> No
 
 def _overview(model: Model, figure: Any, truth: Truth | None) -> None:
     """The trajectory above, everything else in two columns or whole rows below."""
-    whole = ["trajectory", "inputs", "maps", "forecast", "diagnosis", "mended"] + (
+    whole = ["trajectory", "inputs", "level", "maps", "forecast", "diagnosis", "mended"] + (
         ["drift", "diffusion"] if model.dimension > 1 else []
     )
     names = figures_of(model)
