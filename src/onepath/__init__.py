@@ -5,17 +5,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onepath.after.forecast import Paths
+    from onepath.after.mend import Mended
     from onepath.graph.physics import Known
     from onepath.model import Model
     from onepath.sde import SDE
 
-__all__ = ["SDE", "Known", "Model", "Paths", "__version__", "load"]
+__all__ = ["SDE", "Known", "Mended", "Model", "Paths", "__version__", "load", "mend"]
 
 _HOMES = {
     "SDE": "onepath.sde",
     "Known": "onepath.graph.physics",
     "Model": "onepath.model",
     "Paths": "onepath.after.forecast",
+    "Mended": "onepath.after.mend",
 }
 
 
@@ -25,6 +27,23 @@ def load(path: str | Path) -> "SDE":
     from onepath.sde import SDE
 
     return SDE.from_model(*load_model(path)[:2])
+
+
+def mend(x: Any, **given: Any) -> "Mended[SDE]":
+    """Fit, and try what the diagnosis suggests: `SDE(...).fit(x, ...).mend(...)`, each option where it belongs.
+
+    Options are those of `SDE.fit`, such as `t`, `dt` and `unit`, those of `SDE.mend`, `cures`, `preset`, `budget` and
+    `progress`, and settings of `SDE`.
+    """
+    from inspect import signature
+
+    from onepath.sde import SDE
+
+    parts: list[dict[str, Any]] = []
+    for method in (SDE.mend, SDE.fit):
+        known = list(signature(method).parameters)[1:]
+        parts.append({name: given.pop(name) for name in known if name in given})
+    return SDE(**given).fit(x, **parts[1]).mend(**parts[0])
 
 
 def __getattr__(name: str) -> Any:

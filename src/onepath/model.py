@@ -24,6 +24,7 @@ from onepath.inference.posterior import evaluate
 from onepath.inference.posterior.increments import increments
 from onepath.inference.posterior.posterior import Posterior
 from onepath.inference.result import Fit
+from onepath.inference.tried import Mending
 from onepath.numerics.arrays import Floats, evenly
 from onepath.numerics.checks import check_probability, check_whole
 from onepath.numerics.linalg import lower_roots
@@ -105,6 +106,7 @@ class Model:
     observed: Observed | None = None  # how readings come from states, where they are not the states themselves
     disturbance: Disturbance | None = None  # what increments are beside N(m, V)
     held: Floats | None = None  # (q,), inputs where none are said; `usual_inputs` if None
+    mending: Mending | None = None  # what was tried before it was chosen
     answers: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # of `asked_once`
 
     @property
@@ -345,9 +347,15 @@ class Model:
         """Means (n, d) and covariances (n, d, d) of increments from points x over dt, at the mean of the functions."""
         return increments(self.posterior, self.units, self._whole(x), dt)
 
-    @in_double
     def score(self, transitions: Transitions, since: Floats | None = None) -> float:
-        """Mean log predictive density of transitions, in the data's units; higher is better.
+        """Mean log predictive density of transitions, in the data's units; higher is better."""
+        densities = self.densities(transitions, since)
+        alike = transitions.alike and self.disturbance is None
+        return float(np.mean(densities) if alike else np.average(densities, weights=transitions.weight))
+
+    @in_double
+    def densities(self, transitions: Transitions, since: Floats | None = None) -> Floats:
+        """Log predictive density of each transition (n,), in the data's units.
 
         `since` (n,) is the time between the beginnings of a transition and the one before, for noise with a memory.
         """
@@ -358,13 +366,12 @@ class Model:
         if self.disturbance is not None:
             scale = self.units.scale
             steps = steps_of(transitions, since, mean * scale, covariance * scale[:, None] * scale)
-            return float(np.average(self.disturbance.log_density(steps), weights=transitions.weight))
+            return self.disturbance.log_density(steps)
         lower = lower_roots(covariance)
         residual = np.linalg.solve(lower, (new.y - mean)[:, :, None])
         volume = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1) + np.log(self.units.scale).sum()
         constant = 0.5 * self.dimension * np.log(2 * np.pi)
-        densities = -0.5 * np.square(residual).sum(axis=(1, 2)) - volume - constant
-        return float(np.mean(densities) if new.alike else np.average(densities, weights=new.weight))
+        return np.asarray(-0.5 * np.square(residual).sum(axis=(1, 2)) - volume - constant)
 
     @cached_property
     def steps(self) -> Steps:

@@ -11,25 +11,22 @@ from onepath.after.consequences import Consequences, consequences
 from onepath.after.disturbed import FoundJumps, FoundVolatility, jumps_of, tails_of, volatility_of
 from onepath.after.equations import Equations, equations_of
 from onepath.after.forecast import Paths, forecast, simulate
+from onepath.after.learn import learn
 from onepath.after.states import Noise, States, noise_of, score_readings, states
 from onepath.data.inputs import read_at
-from onepath.data.seasons import with_clockwork
-from onepath.data.trajectory import Trajectory, read_bounds, read_trajectory, with_period
+from onepath.data.trajectory import Trajectory, read_trajectory
 from onepath.data.transitions import Transitions, Units
 from onepath.estimator import Estimator
 from onepath.graph.graph import Graph
 from onepath.graph.laws import Law
-from onepath.graph.velocity import rates_of
 from onepath.inference.adequacy import Stiffness
 from onepath.inference.disturbance.disturbance import Banded
-from onepath.inference.equations.expressions import named_terms
-from onepath.inference.fit import cautions, fit
 from onepath.inference.learning.optimisers import Optimum
 from onepath.inference.observation import Observation
 from onepath.inference.options import read_options
 from onepath.inference.posterior.posterior import Posterior
 from onepath.inference.progress import Progress
-from onepath.model import Estimate, Methods, Model, model_of, read_readings, read_transitions
+from onepath.model import Estimate, Model, read_readings, read_transitions
 from onepath.numerics.arrays import Floats
 from onepath.numerics.caution import caution
 
@@ -38,6 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from onepath.after.diagnose import Diagnosis
+    from onepath.after.mend import Mended, Tell
 
 
 class SDE(Estimator):
@@ -117,6 +115,8 @@ class SDE(Estimator):
     terms : dictionary of functions by name, list of formulas, name of a library, or None
         What an equation may have besides powers: {"sin x": np.sin}, ["sin(x)"], or "trigonometric", "rational" or
         "saturating"; in the data's own units. Functions take one state, a number in one dimension, and give a number.
+    since : a date, a time, or None
+        Rows before it are left out: what to learn from where drift or noise have changed once and for all.
     progress : bool
         Whether learning that takes longer than a second says how far it is, on the standard error stream.
     random_state : int, numpy Generator or None
@@ -183,6 +183,7 @@ class SDE(Estimator):
         trend: bool = False,
         equations: str = "auto",
         terms: Any = None,
+        since: Any = None,
         progress: bool = True,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
@@ -215,6 +216,7 @@ class SDE(Estimator):
         self.trend = trend
         self.equations = equations
         self.terms = terms
+        self.since = since
         self.progress = progress
         self.random_state = random_state
 
@@ -284,30 +286,14 @@ class SDE(Estimator):
             classes as text or booleans, with a row for each of x. Steps that begin where one is missing are left out.
         """
         begun, watch = time.perf_counter(), Progress(self.progress)
-        options = read_options(self.get_params(), watch, errors=error is not None, inputs=inputs is not None)
+        settings = self.get_params()
+        options = read_options(settings, watch, errors=error is not None, inputs=inputs is not None)
         told = {"error": error, "partly": options.observation.takes_parts, "inputs": inputs}
         trajectory = read_trajectory(x, t=t, dt=dt, unit=unit, gap=gap, calendar=calendar, **told)
-        bounds = read_bounds(self.bounds, trajectory)
-        trajectory = with_period(trajectory, self.periodic, bounds)
-        methods = Methods(self.solver, self.learn, options.observation.name)
-        looking = self.season == "auto"
-        trajectory = with_clockwork(trajectory, None if looking else self.season, self.trend)
-        rates = rates_of(self.drift_kernel, trajectory.names)
-        options = options._replace(graph=options.graph._replace(drift=rates))
-        if options.equations is not None:
-            own = named_terms(self.terms, trajectory)
-            options = options._replace(equations=options.equations._replace(own=own))
         with watch:
-            found = fit(trajectory, options)
-            if looking:
-                from onepath.after.diagnose.seasons import season_in
-
-                period = season_in(model_of(trajectory, found, methods, 0.0, bounds))
-                if period is not None:
-                    trajectory = with_clockwork(trajectory, period, False)
-                    found = fit(trajectory, options)
-        self._take(model_of(trajectory, found, methods, time.perf_counter() - begun, bounds))
-        for text in cautions(found):
+            model, said = learn(trajectory, settings, options, begun)
+        self._take(model)
+        for text in said:
             caution(text)
         return self
 
@@ -509,6 +495,39 @@ class SDE(Estimator):
         from onepath.after.diagnose import diagnose
 
         return diagnose(self._model)
+
+    def mend(
+        self,
+        *,
+        cures: Sequence[dict[str, Any]] = (),
+        preset: str | None = None,
+        budget: float = 180.0,
+        progress: "Tell | None" = None,
+    ) -> "Mended[SDE]":
+        """Try what the diagnosis suggests, compare it fairly, and propose the model that holds, or none.
+
+        Candidates are fitted to all rows and diagnosed; and fitted to the first half, two thirds and five sixths of
+        the rows, and judged by the log density of the rows that follow. The simplest within one standard error of the
+        best is `proposed`, if its own diagnosis is not worse; else `proposed` is None. This estimator stays as it is.
+
+        Parameters
+        ----------
+        cures : sequence of dictionaries
+            Settings to try beside those that the diagnosis suggests, such as {"measurement": 0.1}.
+        preset : str, optional
+            Candidates of a field: "optical-trap", "animal-track", "interest-rate" or "climate-index".
+        budget : float
+            Seconds. What no time was left for says so in the table.
+        progress : callable, optional
+            Called with a `Stage`, which says what is done and about how long the rest takes.
+        """
+        from onepath.after.mend import mend, shown_by
+
+        with Progress(self.progress and progress is None) as line:
+            tell = progress or (shown_by(line) if self.progress else None)
+            asked: dict[str, Any] = {"cures": cures, "preset": preset, "budget": budget, "tell": tell}
+            found = mend(self._model, self.get_params(), **asked)
+        return found.each(lambda fitted: SDE.from_model(fitted.model, fitted.settings))
 
     def summary(self) -> str:
         """What was observed, what was learned, what follows, and whether the model fits."""

@@ -11,7 +11,7 @@ from onepath.inference.hidden.first import first_path
 from onepath.inference.hidden.learning import Path, followed
 from onepath.inference.hidden.reading import Observed, readings_of
 from onepath.model import Model, asked_once
-from onepath.numerics.arrays import Floats
+from onepath.numerics.arrays import Floats, Integers
 from onepath.numerics.checks import check_probability
 from onepath.numerics.linalg import lower_roots
 from onepath.numerics.precision import in_double
@@ -124,13 +124,19 @@ def reading_covariance(model: Model) -> Floats:
     return readings.given.mean(axis=0) + np.diag(variance)
 
 
-@in_double
 def score_readings(model: Model, trajectory: Trajectory) -> float:
     """Mean log predictive density of a row of readings that a step leads to, given those before it."""
+    return float(np.mean(reading_densities(model, trajectory)[1]))
+
+
+@in_double
+def reading_densities(model: Model, trajectory: Trajectory) -> tuple[Integers, Floats]:
+    """Rows (m,) that a step leads to and where something was read, and the log density of each given those before."""
     path = followed_by(model, trajectory)
     rows, found = path.rows, path.found
     lower = lower_roots(found.variance)
     white = np.linalg.solve(lower, found.innovation[:, :, None])[:, :, 0]
     volume = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
     densities = -0.5 * np.square(white).sum(axis=1) - volume - 0.5 * np.log(2 * np.pi) * rows.read.sum(axis=1)
-    return float(np.mean(densities[(rows.begins == 0) & rows.read.any(axis=1)]))
+    scored = np.flatnonzero((rows.begins == 0) & rows.read.any(axis=1))
+    return scored, densities[scored]

@@ -136,6 +136,17 @@ TermOption = Annotated[
     list[str] | None,
     typer.Option("--term", help="What an equation may have besides powers: 'sin(x)', or trigonometric; repeatable."),
 ]
+SinceOption = Annotated[
+    str | None, typer.Option("--since", help="Leave out rows before this date or time, such as 2008-09-15.")
+]
+MendOption = Annotated[
+    bool, typer.Option("--mend", help="Try what the diagnosis suggests, compare it fairly, and take what holds.")
+]
+PresetOption = Annotated[
+    str | None,
+    typer.Option("--preset", help="With --mend: optical-trap, animal-track, interest-rate or climate-index."),
+]
+BudgetOption = Annotated[float, typer.Option("--budget", min=0.0, help="With --mend: seconds that it may take.")]
 SeedOption = Annotated[int, typer.Option("--seed", help="Of what is drawn at random.")]
 ModelOption = Annotated[
     Path | None, typer.Option("--model", help="Write the fitted model here, such as model.onepath.")
@@ -187,6 +198,10 @@ def fit(
     trend: TrendOption = False,
     equations: EquationsOption = "auto",
     term: TermOption = None,
+    since: SinceOption = None,
+    mend: MendOption = False,
+    preset: PresetOption = None,
+    budget: BudgetOption = 180.0,
     seed: SeedOption = 0,
     model: ModelOption = None,
     report: ReportOption = None,
@@ -204,6 +219,7 @@ def fit(
         from onepath.io.tables import read_table
 
         check_places((model, report), read=[data], force=force)
+        _check_preset(preset, mend)
         physics = known_parts({"drift": known_drift, "diffusion": known_diffusion}, parameter, only_known)
         table, checksum = read_table(data, encoding, tuple(na or ())), sha256_of(data)
         missing = (*(na or ()), *table.missing)
@@ -231,6 +247,7 @@ def fit(
             "trend": trend,
             "equations": equations,
             "terms": _terms(term),
+            "since": _since(since),
             "drift_reads": reads(drift_reads),
             "diffusion_reads": reads(diffusion_reads),
             "random_state": seed,
@@ -244,6 +261,8 @@ def fit(
         for role in set(kernels) & set(physics):
             raise ValueError(f"--{role} is the kernel of all of it, and --known-{role} says what is known: give one")
         sde = learned(seen, settings, kernels, notes, times, quiet=json)
+        if mend:
+            sde = mended(sde, preset, budget, quiet=json)
         about = about_data(seen, printable(str(data)), notes, sha256=checksum)
         if not json:
             tell(sde)
@@ -263,6 +282,8 @@ def fit(
             as_json(facts | {"data": facts_about(about), "written": written} | trouble)
         if trouble:
             raise typer.Exit(FAILED)
+        if not (json or mend or sde.diagnose().fits):
+            note("note: --mend tries what the verdict suggests, and says what holds")
         if strict and not sde.diagnose().fits:
             raise typer.Exit(REFUTED)
 
@@ -313,6 +334,34 @@ def _season(given: str | None) -> float | str | None:
 def _terms(given: list[str] | None) -> list[str] | str | None:
     """Expressions, or the name of a library."""
     return given[0] if given is not None and len(given) == 1 and given[0].isalpha() else given
+
+
+def _check_preset(preset: str | None, mend: bool) -> None:
+    """Refuse what nobody would read, or nobody knows, before any work."""
+    if preset is None:
+        return
+    if not mend:
+        raise ValueError("--preset says what --mend should try besides: give --mend too")
+    from onepath.after.mend.candidates import asked_for
+
+    asked_for((), preset)
+
+
+def _since(given: str | None) -> float | str | None:
+    """A time, or the text of a date."""
+    try:
+        return None if given is None else float(given)
+    except ValueError:
+        return given
+
+
+def mended(sde: "SDE", preset: str | None, budget: float, quiet: bool = False) -> "SDE":
+    """What holds: the proposed model, or this one, with the table of what was tried."""
+    found = sde.mend(preset=preset, budget=budget)
+    if not quiet:
+        say(f"{found.before.verdict}\n")
+        say(f"{found}\n")
+    return found.best
 
 
 def tell(sde: "SDE") -> None:
@@ -418,6 +467,7 @@ def facts_of(model: "Model") -> dict[str, Any]:
     from onepath.after.disturbed import disturbance_facts
     from onepath.show.equations import facts as equation_facts
     from onepath.show.equations import lines as equation_lines
+    from onepath.show.mended import mending_facts
     from onepath.show.numbers import curves
     from onepath.show.reach import dependence, held
     from onepath.show.sentences import polynomials, readings_facts, weekends, whole_noise
@@ -442,6 +492,7 @@ def facts_of(model: "Model") -> dict[str, Any]:
         "fits": found.fits,
         "verdict": found.verdict,
         "diffusion_within": found.within,
+        "mended": mending_facts(model),
         "questions": [question._asdict() for question in found.questions],
         "constant_noise": model.constant_noise,
         "readings": readings_facts(model),

@@ -44,6 +44,7 @@ from onepath.inference.learning.optimisers import Optimum
 from onepath.inference.observation import Exact
 from onepath.inference.posterior.formulas import Formulas
 from onepath.inference.posterior.posterior import Member, Posterior
+from onepath.inference.tried import Line, Mending, Tried
 from onepath.io.errors import Damaged, Unsavable
 from onepath.io.former import FORMER
 from onepath.model import Methods
@@ -62,6 +63,7 @@ OWN: dict[str, type] = {
         *(Observed, Reading, Given),
         *(Banded, Jumps, Tails, Volatility),
         *(Formulas, Terms),
+        *(Mending, Tried, Line),
         *(Formula, Part, Physics),
     )
 } | {"KnownPart": Known}

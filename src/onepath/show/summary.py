@@ -10,13 +10,18 @@ def summarise(model: Model) -> str:
     """Whether the model fits, what was observed, what was learned, how it ended, and what follows."""
     about = [*_model(model), *_inputs(model), *_equations(model), *_smoothness(model)]
     learned = [*_data(model), *about, *_table(model)]
-    return "\n".join([diagnose(model).verdict, *_looked(model), *learned, *_follows(model)])
+    return "\n".join([diagnose(model).verdict, *_looked(model), *_mended(model), *learned, *_follows(model)])
 
 
 def _looked(model: Model) -> list[str]:
     """At which part of a long record the diagnosis looked."""
     looked = diagnose(model).looked
     return [f"Diagnosis   {looked}"] if looked else []
+
+
+def _mended(model: Model) -> list[str]:
+    """What came of trying cures, where that was asked."""
+    return [] if model.mending is None else [f"Mended      {model.mending.said}"]
 
 
 def _data(model: Model) -> list[str]:

@@ -8,14 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from onepath.after.diagnose.change import (
+    When,
     ask_drift_change,
     ask_noise_change,
     ask_season,
     clear_season,
+    in_per_cent,
     lines_of,
     without_seasons_and_changes,
 )
 from onepath.after.diagnose.check import LEVEL, Check, CheckResult, holm
+from onepath.after.diagnose.differences import ask_differences
 from onepath.after.diagnose.lags import lag_checks, lags_of
 from onepath.after.diagnose.memory import ask_jumps, ask_markov
 from onepath.after.diagnose.readings import ask_readings
@@ -32,6 +35,8 @@ from onepath.after.diagnose.sample import MOST, Sample, rows_looked_at
 from onepath.after.diagnose.steps import ask_reach, ask_step
 from onepath.after.diagnose.table import Table, tabled
 from onepath.after.diagnose.waves import ask_waves
+from onepath.data.parts import time_of
+from onepath.data.trajectory import Trajectory
 from onepath.data.transitions import Transitions
 from onepath.inference.disturbance.disturbance import since_of
 from onepath.model import Model, asked_once
@@ -69,10 +74,11 @@ class Diagnosis:
 def diagnose(model: Model) -> Diagnosis:
     """Put all questions to a fitted model."""
     residuals, room = residuals_in(model), _room(model)
-    checks = law_checks(residuals, model.trajectory.times, room)
+    checks = law_checks(residuals, model.trajectory.times, room, _when(model.trajectory))
     readings = []
     if model.observed is None:
         readings = [ask_readings(model.trajectory, model.transitions, room)]
+        readings += [ask_differences(residuals)] if model.period is None else []
     else:  # what readings have that states have not is what a hidden state's noise is learned from
         checks = [check._replace(within=None) for check in checks]
     found = diagnosis_of([*readings, *checks, ask_step(model, residuals), ask_reach(model)], model.equation)
@@ -131,7 +137,12 @@ def _room(model: Model) -> Floats:
     return np.asarray(np.median((upper - lower) / np.maximum(upper + lower, np.finfo(float).tiny), axis=0))
 
 
-def law_checks(residuals: Residuals, times: str, room: Floats | None = None) -> list[Check]:
+def _when(trajectory: Trajectory) -> When:
+    """Rows are told by their time, in one record; in several, by where they are."""
+    return in_per_cent if trajectory.record[-1] > 0 else lambda _, row: time_of(trajectory, row)
+
+
+def law_checks(residuals: Residuals, times: str, room: Floats | None = None, when: When = in_per_cent) -> list[Check]:
     """All that can be asked of a transition law and data alone.
 
     `room` (d,) is by how much of itself the diffusion may be off within its band; None is for a constant one.
@@ -146,8 +157,8 @@ def law_checks(residuals: Residuals, times: str, room: Floats | None = None) -> 
         ask_markov(residuals),
         *lag_checks(lags_of(residuals, clean, room)),
         ask_jumps(residuals),
-        ask_drift_change(residuals),
-        ask_noise_change(residuals),
+        ask_drift_change(residuals, when),
+        ask_noise_change(residuals, when),
         ask_season(residuals, lines, times),
         ask_waves(residuals),
     ]

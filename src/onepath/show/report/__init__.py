@@ -12,6 +12,7 @@ from onepath.io.atomic import check_free, write_atomically
 from onepath.model import Model
 from onepath.show.about import About, today
 from onepath.show.graph import drawn
+from onepath.show.mended import changes, compared, tried_rows
 from onepath.show.plots import BY_DIMENSION, FIGURES, figures_of, size_of
 from onepath.show.plots.curves import fan_of
 from onepath.show.plots.style import Truth
@@ -43,6 +44,7 @@ CAPTIONS = {
     "terms": "How probable it is that each term is in an equation, with the coefficient of the most probable one.",
     "level": "By what factor the noise was larger than σ(x) at each time, with its 90 % band.",
     "inputs": "Drift and noise along each input, the others held where they are, with 90 % bands.",
+    "mended": "Drift and noise of the plain model, dashed, and of the one in its place, with 90 % bands.",
     "graph": "The computational graph that was completed, from a state Xₙ to its increment Yₙ: unknown functions red, "
     "random variables blue.",
     "forecast": "From the last state onwards: the median and the central 50 % and 90 % of simulated paths, what is not "
@@ -103,6 +105,7 @@ def report_page(
         *_consequences(model),
         *_forecast(model, draw),
         *_diagnostics(diagnosis, draw),
+        *_mended(model, draw),
         section("parameters", "Learned parameters", *_parameters(model)),
         section(
             "origin", "How this was made", draw.graph(), table(words.model_facts(model)), table(words.origin(about))
@@ -224,6 +227,20 @@ def _diagnostics(diagnosis: Diagnosis, draw: Numbered) -> list[tuple[str, str, s
     looked = paragraph(f"The diagnosis {diagnosis.looked}.") if diagnosis.looked else ""
     said = paragraph(diagnosis.verdict) + looked
     return [section("diagnostics", "Is this model right?", said, draw("diagnosis"), shown)]
+
+
+def _mended(model: Model, draw: Numbered) -> list[tuple[str, str, str]]:
+    """What was tried and why, and what the model in place of the plain one has changed."""
+    record = model.mending
+    if record is None:
+        return []
+    head = ("candidate", "suggested by", "ln p of a later row", "over plain", "its own diagnosis")
+    shown = table(words.Rows(head, tried_rows(record))) if len(record.tried) > 1 else ""
+    how = paragraph(words.about_scores(record)) if record.rows else ""
+    drawn = draw("mended") if compared(model) else ""
+    before = paragraph(f"Before: {record.plain.verdict}") if record.proposed is not None else ""
+    said = [paragraph(record.said), before, shown, how, *map(paragraph, changes(model)), drawn]
+    return [section("mended", "What was tried", *said)]
 
 
 def _verdict(diagnosis: Diagnosis) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from onepath.after.consequences import Band, consequences
 from onepath.data.calendar import written
+from onepath.inference.tried import Mending
 from onepath.model import Model
 from onepath.show import numbers, reach, sentences
 from onepath.show.about import About
@@ -131,6 +132,16 @@ def consequences_table(model: Model) -> Rows:
         if np.isfinite(mode.period.median):
             add(f"Period of mode {k}, {times}", mode.period)
     return Rows(("", "median", "90 % band", "in draws"), body)
+
+
+def about_scores(record: Mending) -> str:
+    """How candidates were compared."""
+    cuts = [f"{cut}" for cut in record.cuts[:-1]]
+    return (
+        f"Candidates learned from the first {', '.join(cuts[:-1])} and {cuts[-1]} rows; ln p is the mean log density, "
+        f"in the data's units, of the {record.rows} rows that followed, given those before. Differences are over the "
+        "same rows, with standard errors from blocks of them."
+    )
 
 
 def parameters_in_words(model: Model) -> list[str]:
