@@ -27,6 +27,7 @@ from onepath.inference.result import Fit
 from onepath.numerics.arrays import Floats, evenly
 from onepath.numerics.checks import check_probability, check_whole
 from onepath.numerics.linalg import lower_roots
+from onepath.numerics.notebook import InNotebooks
 from onepath.numerics.precision import in_double
 
 P = ParamSpec("P")
@@ -83,7 +84,7 @@ class Curves(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Model(InNotebooks):
     """A learned dX = f(X) dt + σ(X) dW: the data, the posterior, and how it was found.
 
     Immutable. Points are (n, d), drifts (n, d) and diffusions (n, d, d), in the data's units, for every d from 1 on.

@@ -12,6 +12,7 @@ from onepath.after.disturbed import FoundJumps, FoundVolatility, jumps_of, tails
 from onepath.after.forecast import Paths, forecast, simulate
 from onepath.after.states import Noise, States, noise_of, score_readings, states
 from onepath.data.inputs import read_at
+from onepath.data.reading import is_from_pandas
 from onepath.data.seasons import with_clockwork
 from onepath.data.trajectory import Trajectory, read_bounds, read_trajectory, with_period
 from onepath.data.transitions import Transitions, Units
@@ -248,10 +249,11 @@ class SDE(Estimator):
 
         Parameters
         ----------
-        x : array (n,) or (n, d), pandas Series or DataFrame, or a list of such
-            The trajectory, or several. Rows with NaN are missing.
+        x : array (n,) or (n, d), pandas Series or DataFrame, xarray DataArray or Dataset, or a list of such
+            The trajectory, or several. Rows with NaN are missing. Of xarray's, `time` is the dimension of dates, that
+            of this name, or the first.
         t, dt : times of the rows, or the step between them
-            Exactly one of them; pandas objects indexed by time need neither.
+            Exactly one of them; pandas objects indexed by dates, and xarray's with times, need neither.
         unit : str, optional
             The time unit that rates are reported in; with dates, one from nanosecond, microsecond, millisecond and
             second up to minute, hour, day, week, month and year.
@@ -397,7 +399,8 @@ class SDE(Estimator):
 
         if points is None or isinstance(points, int):
             return curves_over_data(self._at(inputs), POINTS if points is None else points, level)
-        return curves_at(self._model, self._points(points, inputs), level)
+        found = curves_at(self._model, self._points(points, inputs), level)
+        return found.set_axis(points.index) if is_from_pandas(points) else found
 
     def functions(
         self, x: Any, draws: int = 100, random_state: int | np.random.Generator | None = None, inputs: Any = None
@@ -505,6 +508,10 @@ class SDE(Estimator):
         from onepath.show.plots import plot
 
         return plot(self._at(inputs), what, truth=truth, figure=figure)
+
+    def _repr_html_(self) -> str | None:
+        """For notebooks: the verdict, the equation, drift and diffusion; None, for the settings, before `fit`."""
+        return self.model_._repr_html_() if self.__sklearn_is_fitted__() else None
 
     def draw(self) -> str:
         """The computational graph as an SVG document; with what is read of a hidden state, and with jumps and such."""

@@ -15,6 +15,7 @@ from onepath.data.transitions import Units, first_angles
 from onepath.model import Model, Seed, asked_once
 from onepath.numerics.arrays import Flags, Floats, evenly
 from onepath.numerics.checks import check_probability, check_whole
+from onepath.numerics.notebook import InNotebooks
 
 GRID, MODE_POINTS = 201, 200
 
@@ -177,7 +178,7 @@ def _band(values: Floats, level: float) -> Band:
 
 
 @dataclass(frozen=True, eq=False)
-class Consequences:
+class Consequences(InNotebooks):
     """What follows from a fit, within the data's range: modes above one dimension, everything else in one."""
 
     x: Floats  # (n,), a grid over the data's range

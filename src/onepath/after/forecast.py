@@ -19,12 +19,15 @@ from onepath.numerics.arrays import Flags, Floats, Integers
 from onepath.numerics.caution import caution
 from onepath.numerics.checks import check_whole
 from onepath.numerics.compiled import compiled
+from onepath.numerics.extras import needs
 from onepath.numerics.linalg import small_cholesky, square_root, upper_solved
 from onepath.numerics.memory import check_memory
+from onepath.numerics.notebook import InNotebooks
 from onepath.numerics.precision import in_double
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
 Moves = Callable[[Array], tuple[Array, Array]]
 """Points (n, d) to means and covariances of the next increment."""
@@ -45,7 +48,7 @@ PATHS, STEPS = (64, 512), 64
 
 
 @dataclass(frozen=True, eq=False)
-class Paths:
+class Paths(InNotebooks):
     """Simulated paths. A path that exploded is NaN after the step that took it too far."""
 
     t: Floats  # (steps + 1,), times
@@ -77,6 +80,16 @@ class Paths:
         columns = [f"{name}_{level:g}" for name in self.names for level in np.atleast_1d(levels)]
         values = np.moveaxis(self.quantiles(levels), 0, -1)  # (steps + 1, d, levels)
         return pd.DataFrame(values.reshape(len(self.t), -1), self._times(), columns)
+
+    def xarray(self) -> "xr.Dataset":
+        """Every path as an xarray Dataset: a variable for each name of the data, along `path` and `date` or `t`."""
+        package = needs("xarray", "for labelled arrays", "xarray")
+        dates = self.dates is not None
+        times = ("date", self.dates) if dates else ("t", self.t)
+        variables = {name: (("path", times[0]), self.x[:, :, i]) for i, name in enumerate(self.names)}
+        said = {"outside": ("path", self.outside), "exploded": ("path", self.exploded)}
+        found: xr.Dataset = package.Dataset(variables, dict([times]) | {"path": np.arange(len(self.x))} | said)
+        return found
 
     def _times(self) -> "pd.Index":
         import pandas as pd

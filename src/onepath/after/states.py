@@ -14,6 +14,7 @@ from onepath.model import Model, asked_once
 from onepath.numerics.arrays import Floats
 from onepath.numerics.checks import check_probability
 from onepath.numerics.linalg import lower_roots
+from onepath.numerics.notebook import InNotebooks
 from onepath.numerics.precision import in_double
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class States:
+class States(InNotebooks):
     """States at every row: given the readings up to it (`filtered`), and given all of them (`smoothed`).
 
     With the standard deviation that is left of each coordinate.

@@ -36,6 +36,7 @@ from onepath.data.transitions import Transitions
 from onepath.inference.disturbance.disturbance import since_of
 from onepath.model import Model, asked_once
 from onepath.numerics.arrays import Floats, Integers, evenly
+from onepath.numerics.notebook import InNotebooks
 
 __all__ = ["CheckResult", "Diagnosis", "diagnose", "diagnosis_of", "whitened"]
 
@@ -44,7 +45,7 @@ POINTS, BAND = 64, 0.9
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(InNotebooks):
     """Answers to all questions, and one verdict; `faults` names the flagged questions, the most telling first."""
 
     verdict: str
