@@ -11,7 +11,9 @@ PEERS_BIN := $(PEERS)/bin
 BOOK := .venv-docs
 BOOK_BIN := $(BOOK)/bin
 
-.PHONY: demo test check lint floors bench bench-peers docs wheel clean
+TRIAL ?= /tmp/onepath-trial
+
+.PHONY: demo test check lint floors bench bench-peers docs wheel try-wheel clean
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -64,6 +66,16 @@ $(BOOK)/installed: pyproject.toml
 	$(PYTHON) -m venv $(BOOK)
 	$(BOOK_BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $@
+
+wheel: $(VENV)/installed
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+
+# as a newcomer has it: an environment of its own, outside of the checkout
+try-wheel: wheel
+	rm -rf $(TRIAL) && mkdir -p $(TRIAL) && $(PYTHON) -m venv $(TRIAL)/env
+	$(TRIAL)/env/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd $(TRIAL) && env/bin/onepath --version && env/bin/onepath demo
 
 docs: $(BOOK)/installed
 	$(BOOK_BIN)/python -m sphinx -W --keep-going -n -q -b html docs out/book

@@ -25,25 +25,27 @@ CALENDARS = ("auto", "business", "all")
 class Trajectory:
     """What was observed: rows in time order, records one after another."""
 
-    x: np.ndarray  # (n, d), rows with NaN are missing
-    t: np.ndarray  # (n,), in `unit`, from the start of record 0 or as given
-    record: np.ndarray  # (n,), which of the trajectories handed in a row belongs to
-    step: np.ndarray  # (m,), rows i such that i -> i + 1 is a transition
-    gaps: int  # steps between observed rows, left out as recording gaps
-    missing: int  # rows with a missing value
-    names: tuple[str, ...]  # one per dimension
-    unit: str | None  # the time unit that rates are per
-    clock: Clock = UNDATED  # how dates became times
-    period: np.ndarray | None = None  # (d,), of angles; 0 for what is none
-    error: np.ndarray | None = None  # (n, d), standard errors of single readings, where they were given
-    inputs: Inputs | None = None  # what drives it besides
+    x: np.ndarray  #: (n, d), rows with NaN are missing
+    t: np.ndarray  #: (n,), in `unit`, from the start of the first record or as given
+    record: np.ndarray  #: (n,), which of the trajectories handed in a row belongs to
+    step: np.ndarray  #: (m,), rows i such that i -> i + 1 is a transition
+    gaps: int  #: steps between observed rows, left out as recording gaps
+    missing: int  #: rows with a missing value
+    names: tuple[str, ...]  #: one for each dimension
+    unit: str | None  #: the time unit that rates are per
+    clock: Clock = UNDATED  #: how dates became times
+    period: np.ndarray | None = None  #: (d,), of angles; 0 for what is none
+    error: np.ndarray | None = None  #: (n, d), standard errors of single readings, where they were given
+    inputs: Inputs | None = None  #: what drives it besides
 
     @property
     def dimension(self) -> int:
+        """Of the readings."""
         return self.x.shape[1]
 
     @property
     def transitions(self) -> int:
+        """How many steps there are to learn from."""
         return len(self.step)
 
     @property

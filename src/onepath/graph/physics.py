@@ -33,7 +33,7 @@ LOOKED_AT = 64
 
 
 class Known:
-    """A drift or a diffusion that is known: `SDE(drift=Known(lambda x, k: -k * x, k=1.0))`.
+    """A drift or a diffusion that is known, up to parameters, with an unknown rest or without.
 
     Parameters
     ----------
@@ -43,8 +43,19 @@ class Known:
         it is, of a season the time since its cycle began. Other arguments are parameters.
     rest : bool
         Whether there is an unknown rest: added to a drift, a factor of a diffusion.
-    parameters : numbers
+    **parameters : numbers
         Where parameters begin, by name; they are learned. The same name in drift and diffusion is one parameter.
+
+    Examples
+    --------
+    >>> from onepath import SDE, Known
+    >>> from onepath.compare.processes import PROCESSES
+    >>> truth = PROCESSES["ou_slow"]  # dX = -X dt + 0.7 dW
+    >>> path = truth.simulate(500, random_state=0)[0]
+    >>> spring = Known(lambda x, k: -k * x, k=2.0, rest=False)
+    >>> k = SDE(drift=spring).fit(path, dt=truth.dt).known_["k"]
+    >>> bool(k.lower < 1.0 < k.upper)
+    True
     """
 
     def __init__(self, function: Callable[..., Any], *, rest: bool = True, **parameters: float) -> None:

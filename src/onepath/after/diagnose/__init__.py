@@ -48,14 +48,15 @@ POINTS, BAND = 64, 0.9
 class Diagnosis(InNotebooks):
     """Answers to all questions, and one verdict; `faults` names the flagged questions, the most telling first."""
 
-    verdict: str
-    questions: list[CheckResult]
-    faults: tuple[str, ...]
-    looked: str = ""  # at which part of a long record; "" at all of it
-    within: tuple[float, float] | None = None  # of the diffusion shown, where it is if readings are not quite the state
+    verdict: str  #: in a sentence or two, "Fits" or "Does not fit" first
+    questions: list[CheckResult]  #: an answer to each, in the order of asking
+    faults: tuple[str, ...]  #: names of the flagged questions, the most telling first
+    looked: str = ""  #: at which part of a long record; "" at all of it
+    within: tuple[float, float] | None = None  #: factors of σ between which it is if readings are not quite the state
 
     @property
     def fits(self) -> bool:
+        """Whether nothing speaks against the model."""
         return not self.faults
 
     def __str__(self) -> str:
