@@ -5,9 +5,13 @@ import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
 
+from numpydoc.xref import DEFAULT_LINKS
+
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 logging.getLogger("jax").setLevel(logging.WARNING)
+# pages have their place in a table of contents before they are written; Sphinx has no name to suppress that by
+logging.getLogger("sphinx.sphinx.directives.other").addFilter(lambda said: said.__dict__.get("subtype") != "empty_glob")
 
 project = "onepath"
 author = "The onepath authors"
@@ -25,10 +29,7 @@ extensions = [
     "named_pages",
 ]
 exclude_patterns = ["gallery/*.rst", "paper/*.md"]
-suppress_warnings = [
-    "toc.empty_glob",  # pages have their place in the table of contents before they are written
-    "config.cache",  # functions in the gallery's settings
-]
+suppress_warnings = ["config.cache"]  # what the gallery's settings hold cannot all be pickled
 default_role = "code"
 smartquotes = False  # two hyphens are an option, not a dash
 nitpicky = True
@@ -40,7 +41,28 @@ autodoc_typehints = "none"  # types are said in words, where parameters are
 autodoc_member_order = "bysource"
 autodoc_class_signature = "mixed"
 numpydoc_show_class_members = False
-numpydoc_xref_param_type = False
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"  # but for these
+DEFAULT_LINKS.clear()  # which lead out of this book
+numpydoc_xref_aliases = {
+    name: f"{home}.{name}"
+    for home, names in {
+        "onepath": ("SDE", "Known", "Model", "Paths"),
+        "onepath.after.consequences": ("Consequences",),
+        "onepath.after.diagnose": ("Diagnosis",),
+        "onepath.after.disturbed": ("FoundJumps", "FoundVolatility"),
+        "onepath.after.states": ("Noise", "States"),
+        "onepath.data.trajectory": ("Trajectory",),
+        "onepath.data.transitions": ("Transitions",),
+        "onepath.graph.laws.law": ("Law",),
+        "onepath.inference.adequacy": ("Stiffness",),
+        "onepath.inference.disturbance.disturbance": ("Banded",),
+        "onepath.inference.learning.optimisers": ("Optimum",),
+        "onepath.inference.observation": ("Observation",),
+        "onepath.show.about": ("About",),
+    }.items()
+    for name in names
+}
 numpydoc_validation_checks = {"GL08", "PR01", "PR02", "PR03", "PR05", "PR07", "RT03", "SS01", "SS03"}
 """What people call has a sentence, all of its parameters and what it returns."""
 

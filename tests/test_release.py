@@ -1,4 +1,4 @@
-"""What is built for others: the wheel holds the package and nothing else, the source archive all that it is made from."""
+"""What is built for others: the wheel holds the package and nothing else, the source archive all it is made from."""
 
 import re
 import subprocess
@@ -24,7 +24,8 @@ def built(tmp_path_factory):
 
 
 def test_the_wheel_holds_the_package_its_licence_and_nothing_else(built):
-    names = set(zipfile.ZipFile(built[0]).namelist())
+    with zipfile.ZipFile(built[0]) as archive:
+        names = set(archive.namelist())
     info = f"onepath-{PROJECT['version']}.dist-info"
     inside = {name for name in names if name.startswith("onepath/")}
     wanted = {f"onepath/{path.relative_to(PACKAGE).as_posix()}" for path in PACKAGE.rglob("*") if path.is_file()}
@@ -35,22 +36,24 @@ def test_the_wheel_holds_the_package_its_licence_and_nothing_else(built):
 
 
 def test_what_it_says_of_itself_is_what_the_project_says(built):
-    archive = zipfile.ZipFile(built[0])
-    said = archive.read(f"onepath-{PROJECT['version']}.dist-info/METADATA").decode()
+    with zipfile.ZipFile(built[0]) as archive:
+        said = archive.read(f"onepath-{PROJECT['version']}.dist-info/METADATA").decode()
     assert f"\nVersion: {PROJECT['version']}\n" in said
     assert "\nLicense-Expression: MIT\n" in said
     assert set(re.findall(r"^Provides-Extra: (.+)$", said, re.MULTILINE)) == set(PROJECT["optional-dependencies"])
 
 
 def test_the_source_archive_has_all_that_tests_and_book_need(built):
-    names = {name.partition("/")[2] for name in tarfile.open(built[1]).getnames()}
+    with tarfile.open(built[1]) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
     wanted = ("pyproject.toml", "Makefile", "LICENSE", "CITATION.cff", "tests/conftest.py", "docs/conf.py")
     assert set(wanted) <= names
     assert not [name for name in names if name.startswith((".venv", "out/", "dist/", "docs/tutorials"))]
 
 
 def test_the_command_runs_from_the_wheel_alone(built, tmp_path):
-    zipfile.ZipFile(built[0]).extractall(tmp_path)
+    with zipfile.ZipFile(built[0]) as archive:
+        archive.extractall(tmp_path)
     script = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.argv = ['onepath', '--version']\n"
         "import onepath.cli, importlib.resources as r; print(onepath.__file__)\n"

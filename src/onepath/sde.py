@@ -722,7 +722,7 @@ class SDE(Estimator):
         return consequences(self._at(inputs), level, draws, random_state)
 
     def diagnose(self) -> "Diagnosis":
-        """Is this the right model for these data at this step?
+        """Ask whether this is the right model for these data at this step.
 
         Returns
         -------
