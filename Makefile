@@ -79,6 +79,7 @@ try-wheel: wheel
 
 docs: $(BOOK)/installed
 	$(BOOK_BIN)/python -m sphinx -W --keep-going -n -q -b html docs out/book
+	$(BOOK_BIN)/python docs/_ext/links.py out/book
 	@echo "The book is in out/book/index.html"
 
 clean:

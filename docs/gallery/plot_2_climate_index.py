@@ -9,8 +9,9 @@ model without a season is refused, one with a season is not, and its forecasts k
 # %%
 # The data
 # --------
-# An index in the manner of El Niño's, simulated: anomalies decay in half a year in spring and grow slowly in autumn,
-# and the noise is half as strong again in winter. Sixty years of months, as a pandas Series with dates.
+# An index in the manner of El Niño's, simulated: anomalies decay within three months in spring and linger through
+# autumn, and the noise is nearly twice as strong in January as in July. Sixty years of months, as a pandas Series with
+# dates.
 
 import numpy as np
 import pandas as pd
