@@ -71,3 +71,9 @@ def test_the_changelog_has_a_place_for_this_version():
     headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     version = PROJECT["version"]
     assert headings[0] == "Unreleased" if ".dev" in version else headings[0].startswith(version)
+
+
+def test_what_is_installed_beside_it_is_named_with_the_licences():
+    page = (ROOT / "docs/licences.md").read_text().lower()
+    needed = [re.split(r"[<>=\[ ]", requirement)[0] for requirement in PROJECT["dependencies"]]
+    assert [name for name in needed if name.lower() not in page] == []
