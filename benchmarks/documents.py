@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import driven_tables
+import hidden_tables
 import numpy as np
 import population
 import stiff
@@ -141,19 +142,44 @@ def _driven(kept):
     }
 
 
+def _noise(kept):
+    return {
+        "noise": lambda: hidden_tables.noise_table(kept),
+        "none": lambda: hidden_tables.none_table(kept),
+        "cost": lambda: hidden_tables.cost_text(kept),
+    }
+
+
+def _kinds(kept):
+    return {
+        "velocity": lambda: hidden_tables.velocity_table(kept),
+        "blur": lambda: hidden_tables.blur_table(kept),
+        "missing": lambda: hidden_tables.missing_table(kept),
+    }
+
+
 PAGES = {
-    "steps.md": ("stiff", _steps),
-    "learning.md": ("population", _learning),
-    "jumps.md": ("disturbed", _disturbed),
-    "inputs.md": ("inputs", _driven),
+    "steps.md": {"stiff": _steps},
+    "learning.md": {"population": _learning},
+    "jumps.md": {"disturbed": _disturbed},
+    "inputs.md": {"inputs": _driven},
+    "hidden.md": {
+        "hidden": _noise,
+        "hidden-500": lambda kept: {"short": lambda: hidden_tables.short_table(kept)},
+        "hidden-kinds": _kinds,
+    },
 }
 """Of each page, which results it shows, and what makes its tables of them."""
 
 
 def pages():
     """What makes each table of each page whose results are kept, by the name that the page calls it by."""
-    files = {page: (RESULTS / f"{name}.json", tables) for page, (name, tables) in PAGES.items()}
-    return {page: tables(json.loads(kept.read_text())) for page, (kept, tables) in files.items() if kept.exists()}
+    found = {}
+    for page, results in PAGES.items():
+        for name, tables in results.items():
+            if (kept := RESULTS / f"{name}.json").exists():
+                found[page] = found.get(page, {}) | tables(json.loads(kept.read_text()))
+    return found
 
 
 def main():

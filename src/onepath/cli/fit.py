@@ -10,6 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from onepath.cli.console import FAILED, REFUTED, as_json, ending, note, plain, say, telling
+from onepath.cli.known import (
+    DiffusionReadsOption,
+    DriftReadsOption,
+    KnownDiffusionOption,
+    KnownDriftOption,
+    OnlyKnownOption,
+    ParameterOption,
+    known_parts,
+    reads,
+)
 from onepath.data.reading import printable
 
 if TYPE_CHECKING:
@@ -160,6 +170,12 @@ def fit(
     volatility: VolatilityOption = False,
     tails: TailsOption = None,
     driving: InputOption = None,
+    drift_reads: DriftReadsOption = None,
+    diffusion_reads: DiffusionReadsOption = None,
+    known_drift: KnownDriftOption = None,
+    known_diffusion: KnownDiffusionOption = None,
+    parameter: ParameterOption = None,
+    only_known: OnlyKnownOption = False,
     season: SeasonOption = None,
     trend: TrendOption = False,
     seed: SeedOption = 0,
@@ -179,6 +195,7 @@ def fit(
         from onepath.io.tables import read_table
 
         check_places((model, report), read=[data], force=force)
+        physics = known_parts({"drift": known_drift, "diffusion": known_diffusion}, parameter, only_known)
         table, checksum = read_table(data, encoding, tuple(na or ())), sha256_of(data)
         missing = (*(na or ()), *table.missing)
         columns = (tuple(error or ()), tuple(driving or ()))
@@ -203,12 +220,18 @@ def fit(
             "tails": _tails(tails),
             "season": _season(season),
             "trend": trend,
+            "drift_reads": reads(drift_reads),
+            "diffusion_reads": reads(diffusion_reads),
             "random_state": seed,
             "learn": None if learn.lower() == "none" else learn,
             "progress": not json,
             "transition": transition or "auto",
+            **physics,
         }
-        times, kernels = {"gap": gap, "calendar": calendar}, {"drift": drift, "diffusion": diffusion}
+        given = {"drift": drift, "diffusion": diffusion}
+        times, kernels = {"gap": gap, "calendar": calendar}, {role: text for role, text in given.items() if text}
+        for role in set(kernels) & set(physics):
+            raise ValueError(f"--{role} is the kernel of all of it, and --known-{role} says what is known: give one")
         sde = learned(seen, settings, kernels, notes, times, quiet=json)
         about = about_data(seen, printable(str(data)), notes, sha256=checksum)
         if not json:
@@ -290,7 +313,7 @@ def tell(sde: "SDE") -> None:
 def learned(
     seen: "Readings",
     settings: dict[str, Any],
-    kernels: dict[str, str | None],
+    kernels: dict[str, str],
     notes: list[str],
     times: dict[str, Any] | None = None,
     quiet: bool = False,
@@ -303,7 +326,7 @@ def learned(
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if any(kernels.values()):
+        if kernels:
             from onepath.cli.kernels import kernel_by_name
             from onepath.data.seasons import with_clockwork
             from onepath.data.trajectory import read_trajectory
