@@ -22,7 +22,31 @@ _HOMES = {
 
 
 def load(path: str | Path) -> "SDE":
-    """The model in a file written by `SDE.save`; it predicts what it did before, to the last bit."""
+    """The model in a file written by `SDE.save`; it predicts what it did before, to the last bit.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file. One that is damaged, forged or of a newer onepath is refused; nothing in it runs.
+
+    Returns
+    -------
+    SDE
+        Fitted, with the settings that it was learned with.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import onepath
+    >>> from onepath.compare.processes import PROCESSES
+    >>> truth = PROCESSES["ou_slow"]
+    >>> sde = onepath.SDE().fit(truth.simulate(500, random_state=0)[0], dt=truth.dt)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = onepath.load(sde.save(Path(folder) / "ou.onepath"))
+    >>> bool(again.drift(0.5)[0] == sde.drift(0.5)[0])
+    True
+    """
     from onepath.io.model import load_model
     from onepath.sde import SDE
 

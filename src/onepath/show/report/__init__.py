@@ -1,11 +1,10 @@
 """One self-contained HTML page with everything that was learned: no script, no network, light, dark and printed."""
 
-import re
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
 
-from onepath.after.diagnose import CheckResult, Diagnosis, diagnose
+from onepath.after.diagnose import Diagnosis, diagnose
 from onepath.after.equations import equations_of
 from onepath.data.calendar import written
 from onepath.io.atomic import check_free, write_atomically
@@ -18,10 +17,11 @@ from onepath.show.plots.curves import fan_of
 from onepath.show.plots.style import Truth
 from onepath.show.reach import dependence
 from onepath.show.report import mathml, words
+from onepath.show.report.answers import answers, verdict, warned
 from onepath.show.report.figures import inlined, svg_of
 from onepath.show.report.page import figure, page, paragraph, section, table
 from onepath.show.report.typeset import number, typeset
-from onepath.show.sentences import caution, per_time, polynomials
+from onepath.show.sentences import per_time, polynomials
 from onepath.show.sentences import probability as per_cent
 
 SHOWN = 3
@@ -114,7 +114,7 @@ def report_page(
     return page(
         title,
         lead,
-        _verdict(diagnosis) + _caution(model),
+        verdict(diagnosis) + warned(model),
         sections,
         f"Written by onepath {version('onepath')} on {today()}. This page loads nothing from anywhere.",
     )
@@ -221,12 +221,9 @@ def _forecast(model: Model, draw: Numbered) -> list[tuple[str, str, str]]:
 
 
 def _diagnostics(diagnosis: Diagnosis, draw: Numbered) -> list[tuple[str, str, str]]:
-    asked = diagnosis.questions
-    body = [(_marked(item), item.verdict, _number(item.statistic), _probability(item.p_value)) for item in asked]
-    shown = table(words.Rows(("question", "answer", "statistic", "p"), body), kind="answers")
     looked = paragraph(f"The diagnosis {diagnosis.looked}.") if diagnosis.looked else ""
     said = paragraph(diagnosis.verdict) + looked
-    return [section("diagnostics", "Is this model right?", said, draw("diagnosis"), shown)]
+    return [section("diagnostics", "Is this model right?", said, draw("diagnosis"), answers(diagnosis))]
 
 
 def _mended(model: Model, draw: Numbered) -> list[tuple[str, str, str]]:
@@ -241,30 +238,6 @@ def _mended(model: Model, draw: Numbered) -> list[tuple[str, str, str]]:
     before = paragraph(f"Before: {record.plain.verdict}") if record.proposed is not None else ""
     said = [paragraph(record.said), before, shown, how, *map(paragraph, changes(model)), drawn]
     return [section("mended", "What was tried", *said)]
-
-
-def _verdict(diagnosis: Diagnosis) -> str:
-    """Whether to believe the rest, before the rest."""
-    kind = "verdict flagged" if any(question.flagged for question in diagnosis.questions) else "verdict"
-    said = re.sub(r"^([^.:]*[.:]?)", r"<strong>\1</strong>", escape(typeset(diagnosis.verdict)), count=1)
-    return f'<p class="{kind}">{said}</p>'
-
-
-def _caution(model: Model) -> str:
-    said = caution(model)
-    return f'<p class="verdict flagged">{escape(typeset(said))}</p>' if said else ""
-
-
-def _marked(question: CheckResult) -> str:
-    return f"⚠ {question.name}" if question.flagged else question.name
-
-
-def _number(value: float) -> str:
-    return "" if value != value else number(value, 3)
-
-
-def _probability(value: float) -> str:
-    return "< 0.0001" if value < 1e-4 else _number(value)
 
 
 def _parameters(model: Model) -> list[str]:
