@@ -26,7 +26,7 @@ from onepath.inference.learning.optimisers import Optimum
 from onepath.inference.observation import Observation
 from onepath.inference.options import read_options
 from onepath.inference.posterior.posterior import Posterior
-from onepath.inference.progress import Progress
+from onepath.inference.progress import Listener, Progress
 from onepath.model import Estimate, Methods, Model, model_of, read_readings, read_transitions
 from onepath.numerics.arrays import Floats
 from onepath.numerics.caution import caution
@@ -108,8 +108,9 @@ class SDE(Estimator):
         what a fit without leaves over, and fits once more if there is one.
     trend : bool
         Whether drift and diffusion may change with time.
-    progress : bool
-        Whether learning that takes longer than a second says how far it is, on the standard error stream.
+    progress : bool, or a function of a text
+        Whether learning that takes longer than a second says how far it is, on the standard error stream; a function is
+        called with what there is to say instead.
     random_state : int, numpy Generator or None
         Seed of what is drawn while fitting.
 
@@ -170,7 +171,7 @@ class SDE(Estimator):
         diffusion_reads: Sequence[str] | None = None,
         season: float | str | None = None,
         trend: bool = False,
-        progress: bool = True,
+        progress: bool | Listener = True,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         self.drift_kernel = drift

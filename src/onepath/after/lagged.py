@@ -1,0 +1,137 @@
+"""Drift and noise as increments over several steps have them, in bins of the data, and as the model says of such.
+
+At a lag of k steps, y = X(t + kΔ) - X(t), drift is ⟨y⟩ / kΔ and noise the square root of ⟨(y - ⟨y⟩)²⟩ / kΔ. Of the true
+state both tend to f and σ as kΔ → 0; how they move away from them with k, a right model knows.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+from onepath.data.transitions import nearest
+from onepath.model import Model
+from onepath.numerics.arrays import Floats, Integers
+
+LAGS = (1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 50)
+"""In steps; those over which a record has at least `LEAST_APART` increments one after another."""
+
+LEAST_APART, LEAST_IN_BIN = 40, 4
+"""Increments that do not overlap: in the record, for a lag to be looked at, and in a bin, for it to be shown."""
+
+BINS, ENDS = 24, (0.005, 0.995)
+"""Of the data, of equal width, between these quantiles."""
+
+NODES, BEYOND, QUADRATURE = 161, 0.15, 16
+"""Of the grid, by how much of the range it goes on beyond either end, and of the average over a step."""
+
+Law = Callable[[Floats, Floats], tuple[Floats, Floats]]
+
+
+class Lagged(NamedTuple):
+    """Along one coordinate, at a lag of so many steps: estimates in bins, with standard errors, and what follows."""
+
+    steps: int
+    length: float  # of the lag, in the data's unit of time
+    at: Floats  # (b,), where bins are
+    drift: Floats  # (b,) each
+    drift_error: Floats
+    noise: Floats
+    noise_error: Floats
+    grid: Floats  # (n,), where the model was asked; none where it has no answer
+    drift_implied: Floats  # (n,) each
+    noise_implied: Floats
+
+
+def lags_in(model: Model) -> list[int]:
+    """The lags that a record is long enough for."""
+    return [lag for lag in LAGS if len(_starts(model, lag)) >= LEAST_APART * lag]
+
+
+def lagged(model: Model, coordinate: int, steps: int) -> Lagged:
+    """Estimates along a coordinate of what was read, and what the model says they should be."""
+    observed, start = model.trajectory, _starts(model, steps)
+    x = observed.x[start, coordinate]
+    period = None if observed.period is None else observed.period[coordinate : coordinate + 1]
+    y = nearest((observed.x[start + steps, coordinate] - x)[:, None], period)[:, 0]
+    dt = observed.t[start + steps] - observed.t[start]
+    grid = implied = np.zeros(0)
+    spread = implied
+    if _is_plain(model):
+        low, high = np.quantile(x, ENDS)
+        grid = np.linspace(low, high, NODES)
+        implied, spread = implied_moments(model.increments, (low, high), float(np.median(dt)) / steps, steps)
+    return Lagged(steps, float(np.median(dt)), *_binned(x, y, dt, steps), grid, implied, spread)
+
+
+def _starts(model: Model, steps: int) -> Integers:
+    """Rows from which so many transitions follow each other."""
+    begins = np.zeros(len(model.trajectory.t), dtype=np.int64)
+    begins[model.trajectory.step] = 1
+    before = np.concatenate([[0], np.cumsum(begins)])  # transitions that begin before each row
+    rows = np.arange(max(len(begins) - steps, 0))
+    return rows[before[rows + steps] - before[rows] == steps]
+
+
+def _is_plain(model: Model) -> bool:
+    """Whether the state is what was read, one number on a line, without inputs, and increments are normal."""
+    special = (model.observed, model.disturbance, model.period, model.bounds)
+    return model.dimension == 1 and not model.variables and all(part is None for part in special)
+
+
+def _binned(x: Floats, y: Floats, dt: Floats, steps: int) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Middles of bins, drift and noise there, each with its standard error: increments that overlap count once."""
+    low, high = np.quantile(x, ENDS)
+    edges = np.linspace(low, high, BINS + 1)
+    inside = (x >= low) & (x <= high) & np.isfinite(y)
+    place = np.minimum(np.searchsorted(edges, x[inside], side="right") - 1, BINS - 1)
+    y, dt = y[inside], dt[inside]
+
+    def total(values: Floats) -> Floats:
+        return np.asarray(np.bincount(place, values, BINS), float)
+
+    count, time = total(np.ones_like(y)), total(dt)
+    used = count >= LEAST_IN_BIN * steps
+    with np.errstate(invalid="ignore", divide="ignore"):
+        drift, apart = total(y) / time, count / steps
+        noise = np.sqrt(total(np.square(y - drift[place] * dt)) / time)
+        errors = noise / np.sqrt(time / steps), noise / np.sqrt(2 * apart)
+    middle = (edges[1:] + edges[:-1]) / 2
+    parts = (part[used] for part in (middle, drift, errors[0], noise, errors[1]))
+    at, f, f_error, s, s_error = parts
+    return at, f, f_error, s, s_error
+
+
+def implied_moments(law: Law, ends: tuple[float, float], dt: float, steps: int) -> tuple[Floats, Floats]:
+    """Drift and noise (NODES,) between two ends that a law of single steps has at a lag of so many of them.
+
+    E_k(x) = E[E_{k-1}(X₁)] and Var_k(x) = E[Var_{k-1}(X₁)] + Var[E_{k-1}(X₁)] by Gauss and Hermite's rule, splines
+    between nodes, and straight lines beyond the last of them.
+    """
+    low, high = ends
+    room = BEYOND * (high - low)
+    beyond = int(np.ceil(BEYOND * NODES))
+    nodes = np.concatenate(
+        [
+            np.linspace(low - room, low, beyond, endpoint=False),
+            np.linspace(low, high, NODES),
+            np.linspace(high + room, high, beyond, endpoint=False)[::-1],
+        ]
+    )
+    mean, covariance = law(nodes[:, None], np.full(len(nodes), dt))
+    xi, weight = np.polynomial.hermite_e.hermegauss(QUADRATURE)
+    weight = weight / weight.sum()
+    landed = (nodes + mean[:, 0])[:, None] + np.sqrt(covariance[:, 0, 0])[:, None] * xi  # (nodes, QUADRATURE)
+    # what E_k and Var_k add to x and 0 is smooth; beyond the nodes it stays what it was at the last of them
+    clipped = np.clip(landed, nodes[0], nodes[-1])
+    moved, variance = np.zeros(len(nodes)), np.zeros(len(nodes))
+    for _ in range(steps):
+        both = CubicSpline(nodes, np.stack([moved, variance], axis=1))(clipped)
+        there = landed + both[:, :, 0]
+        average = there @ weight
+        variance = both[:, :, 1] @ weight + np.square(there - average[:, None]) @ weight
+        moved = average - nodes
+    shown = slice(beyond, beyond + NODES)
+    length = steps * dt
+    return moved[shown] / length, np.sqrt(variance[shown] / length)
