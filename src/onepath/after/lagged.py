@@ -23,7 +23,7 @@ LEAST_APART, LEAST_IN_BIN = 40, 4
 BINS, ENDS = 24, (0.005, 0.995)
 """Of the data, of equal width, between these quantiles."""
 
-NODES, BEYOND, QUADRATURE = 161, 0.15, 16
+NODES, BEYOND, QUADRATURE = 161, 0.2, 16
 """Of the grid, by how much of the range it goes on beyond either end, and of the average over a step."""
 
 Law = Callable[[Floats, Floats], tuple[Floats, Floats]]
@@ -107,7 +107,7 @@ def implied_moments(law: Law, ends: tuple[float, float], dt: float, steps: int) 
     """Drift and noise (NODES,) between two ends that a law of single steps has at a lag of so many of them.
 
     E_k(x) = E[E_{k-1}(X₁)] and Var_k(x) = E[Var_{k-1}(X₁)] + Var[E_{k-1}(X₁)] by Gauss and Hermite's rule, splines
-    between nodes, and straight lines beyond the last of them.
+    between nodes, and beyond the last of them straight lines and a variance that stays.
     """
     low, high = ends
     room = BEYOND * (high - low)
@@ -123,11 +123,12 @@ def implied_moments(law: Law, ends: tuple[float, float], dt: float, steps: int) 
     xi, weight = np.polynomial.hermite_e.hermegauss(QUADRATURE)
     weight = weight / weight.sum()
     landed = (nodes + mean[:, 0])[:, None] + np.sqrt(covariance[:, 0, 0])[:, None] * xi  # (nodes, QUADRATURE)
-    # what E_k and Var_k add to x and 0 is smooth; beyond the nodes it stays what it was at the last of them
     clipped = np.clip(landed, nodes[0], nodes[-1])
     moved, variance = np.zeros(len(nodes)), np.zeros(len(nodes))
     for _ in range(steps):
-        both = CubicSpline(nodes, np.stack([moved, variance], axis=1))(clipped)
+        spline = CubicSpline(nodes, np.stack([moved, variance], axis=1))
+        both = spline(clipped)
+        both[:, :, 0] += spline(clipped, 1)[:, :, 0] * (landed - clipped)
         there = landed + both[:, :, 0]
         average = there @ weight
         variance = both[:, :, 1] @ weight + np.square(there - average[:, None]) @ weight
