@@ -50,10 +50,10 @@ def question_of(message: str) -> dict[str, Any] | None:
     named = list(dict.fromkeys(OPTION.findall(message)))
     if not named:
         return None
-    told = OPTION.sub(lambda found: f"“{ASKS[found[0]].label}”", message)
+    told = OPTION.sub(lambda found: f"“{ASKS[found[0]].label}”", message).replace("pass “", "use “")
     return {
         "question": ASKS[named[0]].question,
-        "told": told,
+        "told": told[:1].upper() + told[1:],
         "controls": [ASKS[name].control for name in named],
     }
 

@@ -128,7 +128,7 @@ class Studio {
     const groups = this.files.map((file) => h("li", null, h("div", { class: "item" }, link(`#file-${file.id}`, file.name), close("file", file, file.name)),
       h("ul", { class: "fits" }, this.fits.filter((fit) => fit.file === file.id).map((fit) => this._item(fit, link, close)))));
     const orphans = this.fits.filter((fit) => !this.files.some((file) => file.id === fit.file)).map((fit) => this._item(fit, link, close));
-    replace(one("shelf"), h("a", { href: "#new", "aria-current": ["", "#new"].includes(location.hash) ? "page" : null }, "＋ New file"), h("ul", null, groups, orphans));
+    replace(one("shelf"), h("a", { href: "#new", "aria-current": ["", "#new"].includes(location.hash) ? "page" : null }, "+ New file"), h("ul", null, groups, orphans));
   }
 
   _item(fit, link, close) {

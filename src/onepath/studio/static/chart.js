@@ -15,7 +15,7 @@ const KEYS = "Arrow keys move the read-off, plus and minus zoom, 0 shows all.";
  * edges, heights}; those with `read` are told by the read-off. `fetch(from, to)` may give other layers for a part.
  */
 export class Chart {
-  constructor({ title, xLabel, yLabel, layers, dates = false, zero = false, floor = null, height = 250, link = null, fetch = null, range = null, marks = [] }) {
+  constructor({ title, xLabel, yLabel, layers, dates = false, zero = false, floor = null, height = 250, link = null, fetch = null, range = null, marks = [], wide = false }) {
     Object.assign(this, { title, xLabel, yLabel, layers, dates, zero, floor, height, link, fetch, range, marks });
     this.id = ++drawn;
     this.cursor = null;
@@ -24,9 +24,9 @@ export class Chart {
     this.spoken = h("div", { class: "unseen", "aria-live": "polite" });
     const button = (label, sign, act) => h("button", { type: "button", class: "small", "aria-label": `${label}: ${title}`, title: label, onclick: act }, sign);
     this.tools = h("div", { class: "tools" },
-      button("Zoom in", "＋", () => this.zoom(0.5)), button("Zoom out", "−", () => this.zoom(2)), button("Show all", "⤢", () => this.all()));
+      button("Zoom in", "+", () => this.zoom(0.5)), button("Zoom out", "−", () => this.zoom(2)), button("Show all", "All", () => this.all()));
     this.legend = h("ul", { class: "legend" });
-    this.element = h("figure", { class: "chart" },
+    this.element = h("figure", { class: wide ? "chart wide" : "chart" },
       h("figcaption", null, h("span", { class: "chart-title" }, title), this.tools), this.legend, this.svg, this.out, this.spoken);
     this._listen();
     link?.join(this);
@@ -36,9 +36,10 @@ export class Chart {
 
   /** Other layers in the same place; what was zoomed to stays. */
   show(layers, marks = this.marks) {
+    const first = !this.layers.length;
     this.layers = layers;
     this.marks = marks;
-    if (!this.view) this.reset();
+    if (first) this.reset();
     this.draw();
   }
 
@@ -103,7 +104,8 @@ export class Chart {
     const [a, b] = this.view, lists = [], spare = [];
     for (const layer of this.layers) {
       if (layer.kind === "density") continue;
-      const parts = layer.kind === "band" ? [layer.lower, layer.upper] : [layer.y];
+      const far = (sign) => layer.y.map((value, i) => (value === null ? null : value + sign * 1.645 * layer.error[i]));
+      const parts = layer.kind === "band" ? [layer.lower, layer.upper] : layer.decides && layer.error ? [far(-1), far(1)] : [layer.y];
       const into = layer.kind === "dots" && !layer.decides ? spare : lists;
       for (const part of parts) into.push(part.filter((_, i) => layer.x[i] >= a && layer.x[i] <= b));
     }

@@ -50,7 +50,7 @@ export function date(milliseconds, span = Infinity) {
 
 /** A table with a heading line, or facts with their names in the first column. */
 export function table(rows, kind = "facts") {
-  const head = rows.head?.length ? h("thead", null, h("tr", null, rows.head.map((cell) => h("th", { scope: "col" }, cell)))) : null;
+  const head = rows.head?.length ? h("thead", null, h("tr", null, rows.head.map((cell) => (cell ? h("th", { scope: "col" }, cell) : h("td"))))) : null;
   const lines = rows.body.map(([first, ...rest]) =>
     h("tr", null, h("th", { scope: "row" }, first), rest.map((cell, i) => h("td", { "data-label": rows.head?.[i + 1] ?? "" }, cell))),
   );

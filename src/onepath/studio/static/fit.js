@@ -14,9 +14,18 @@ export class FitView {
     Object.assign(this, { fit, studio, parts: {}, asked: new Set() });
     this.places = Object.fromEntries(["progress", "verdict", "data", "functions", "plane", "follows", "forecast", "diagnosis", "take", "again"].map((name) => [name, h("section", { id: name === "verdict" ? "verdict" : null })]));
     const what = describe(fit.asked, studio.form);
-    this.element = h("article", null, h("h2", null, fit.name), what ? paragraph(`With ${what}.`, "soft") : null, Object.values(this.places));
+    this.understood = h("p", { class: "understood" });
+    this._understood();
+    this.element = h("article", null, h("h2", null, fit.name), this.understood, what ? paragraph(`With ${what}.`, "soft") : null, Object.values(this.places));
     this.stopper = h("button", { type: "button", class: "stop", onclick: () => this.stop() }, "Stop");
     this.update(fit);
+  }
+
+  /** How the table was read, in a line. */
+  async _understood() {
+    const file = await get(`files/${this.fit.file}`).catch(() => null);
+    const facts = file?.looked?.facts ?? [];
+    replace(this.understood, facts.map(([name, text], i) => [i ? " · " : "", `${name.toLowerCase()} `, h("b", null, text)]), facts.length ? [" · ", h("a", { href: `#file-${this.fit.file}` }, "not right?")] : null);
   }
 
   get running() {
@@ -98,7 +107,7 @@ export class FitView {
   _verdict() {
     const found = this.parts.verdict, [, lead, rest] = found.verdict.match(/^([^.:]*[.:]?)([^]*)$/);
     const cures = found.cures.map((cure) => h("button", { type: "button", class: "plain cure", onclick: () => this.studio.fit(this.fit.file, this.fit.asked, cure.asked) }, cure.label));
-    replace(this.places.verdict, h("div", { class: found.fits ? "verdict" : "verdict flagged", role: "status" }, h("strong", null, lead), paragraph(rest.trim()), found.looked ? paragraph(`The diagnosis ${found.looked}.`, "soft") : null,
+    replace(this.places.verdict, h("div", { class: found.fits ? "verdict" : "verdict flagged", role: "status" }, h("strong", null, lead.replace(/[.:]$/, "")), paragraph(capital(rest.trim())), found.looked ? paragraph(`The diagnosis ${found.looked}.`, "soft") : null,
       found.caution ? paragraph(found.caution) : null),
       cures.length ? h("div", { class: "row cures" }, h("span", null, "Try: "), cures) : null);
     replace(this.places.diagnosis, h("h3", null, "Is this model right?"), sections.diagnosis(found));
@@ -153,3 +162,5 @@ export class FitView {
       h("p", { class: "row" }, h("button", { type: "button", onclick: () => this.studio.fit(this.fit.file, options.read()) }, "Fit again"), h("a", { href: `#file-${this.fit.file}` }, "Change the columns")));
   }
 }
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);

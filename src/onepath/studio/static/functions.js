@@ -53,7 +53,7 @@ export class Functions {
     const lagged = this.dots ? this.lagged?.along[i]?.[this.lagged.steps.indexOf(this.lag)] : null;
     if (lagged) {
       layers.push({ kind: "dots", name: `data at lag ${this.lag}`, colour: "second", x: lagged.at, y: lagged[name], error: lagged[`${name}_error`], read: `at lag ${this.lag}`, size: 2.6 });
-      if (lagged.grid.length) layers.push({ kind: "line", name: `the model at lag ${this.lag}`, colour: "second", dash: true, x: lagged.grid, y: lagged[`${name}_implied`] });
+      if (lagged.grid.length) layers.push({ kind: "line", name: this.found.along.length > 1 ? "learned, on average over the same data" : `the model at lag ${this.lag}`, colour: "second", dash: true, x: lagged.grid, y: lagged[`${name}_implied`] });
     }
     return layers;
   }
@@ -63,7 +63,7 @@ export class Functions {
     this.lagged = found;
     if (!found.steps.length) return;
     this.ratio = new Chart({
-      title: "σ² against the step", xLabel: "steps", yLabel: "σ² over that shown", height: 200, layers: found.names.flatMap((name, k) => {
+      title: "σ² against the step", range: [0.4, found.steps.at(-1) + 0.6], xLabel: "steps", yLabel: "σ² over that shown", height: 200, layers: found.names.flatMap((name, k) => {
         const colour = ["fit", "second", "green", "purple"][k % 4], of = found.names.length > 1 ? name : "σ² at this lag, 90 % range";
         return [{ kind: "line", colour: "muted", x: found.steps, y: found.steps.map(() => 1) }, { kind: "dots", name: of, colour, x: found.steps, y: found.ratios[k], error: found.errors[k], read: name, decides: true }];
       }),
@@ -84,7 +84,7 @@ export class Functions {
     input.addEventListener("input", tell);
     replace(this.slider, h("div", { class: "lag" }, h("label", { for: input.id }, h("strong", null, "Lag"), " of the increments that the dots are estimated from"), input, said,
       found.along.length ? h("p", null, h("label", null, shown, " Show the data at this lag")) : null,
-      h("details", null, h("summary", null, "What this shows"), paragraph("Dots are means and standard deviations of increments over so many steps, in bins of the state, with their 90 % ranges; where there is one coordinate, the dashed line is what the learned equation says of them. Of the true state both tend to drift and diffusion at short lags; where dots of the diffusion rise or fall towards short lags beside the dashed line, readings are in error or blurred, or something is hidden.")), this.ratio.element));
+      h("details", null, h("summary", null, "What this shows"), paragraph("Dots are means and standard deviations of increments over so many steps, per time and root of time, in bins of the state, with their 90 % ranges; the dashed line is what the learned equation says of them, of several coordinates at short lags. Of the true state both tend to drift and diffusion at short lags; where dots of the diffusion rise or fall towards short lags beside the dashed line, readings are in error or blurred, or something is hidden.")), this.ratio.element));
     tell();
   }
 

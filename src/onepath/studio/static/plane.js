@@ -22,8 +22,8 @@ export class Plane {
     this.out = h("output", { class: "readoff" }, "\u00a0");
     this.spoken = h("div", { class: "unseen", "aria-live": "polite" });
     const button = (label, sign, act) => h("button", { type: "button", class: "small", "aria-label": `${label}: plane`, title: label, onclick: act }, sign);
-    const tools = h("div", { class: "tools" }, button("Zoom in", "＋", () => this.zoom(0.6)), button("Zoom out", "−", () => this.zoom(1 / 0.6)), button("Show all", "⤢", () => this.all()));
-    this.element = h("figure", { class: "chart" }, h("figcaption", null, h("span", { class: "chart-title" }, "In the plane"), tools), this.choices, this.svg, this.out, this.spoken);
+    const tools = h("div", { class: "tools" }, button("Zoom in", "+", () => this.zoom(0.6)), button("Zoom out", "−", () => this.zoom(1 / 0.6)), button("Show all", "All", () => this.all()));
+    this.element = h("figure", { class: "chart wide" }, h("figcaption", null, h("span", { class: "chart-title" }, "In the plane"), tools), this.choices, this.svg, this.out, this.spoken);
     this.whole = [0, 1].map((k) => {
       const [low, high] = extent([found.axes[k]]);
       return [low - 0.05 * (high - low), high + 0.05 * (high - low)];

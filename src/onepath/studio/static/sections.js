@@ -22,7 +22,7 @@ export function series(id, { series: all, dates, unit, records }) {
     const across = whole.rising ? (dates ? "" : `time, ${unit}`) : "row";
     for (const name of names) {
       const fetch = whole.rising ? async (from, to) => layers(await get(`fits/${id}/view?from=${from}&to=${to}`), name) : null;
-      place.append(new Chart({ title: name, xLabel: across, yLabel: name, dates: dates && whole.rising, layers: layers(whole, name), link, fetch, height: names.length > 1 ? 190 : 230, range: ends(whole.t) }).element);
+      place.append(new Chart({ title: name, xLabel: across, yLabel: name, dates: dates && whole.rising, layers: layers(whole, name), link, fetch, height: names.length > 1 ? 190 : 230, range: ends(whole.t), wide: true }).element);
     }
     if (records > 1) place.append(paragraph(`${records} trajectories, one after another.`, "soft"));
   }, () => place.append(paragraph("The data are not there any more.", "soft")));
@@ -55,7 +55,7 @@ export function forecast(found, curves, ask, ready) {
   const charts = found.names.map((name, i) => {
     const [low, lower, middle, upper, high] = found.quantiles[i], x = found.t;
     return new Chart({
-      title: name, xLabel: across, yLabel: name, dates: found.dates, link, height: 220,
+      title: name, xLabel: across, yLabel: name, dates: found.dates, link, height: 220, wide: true,
       layers: [{ kind: "band", name: "90 %", colour: "second", x, lower: low, upper: high, read: "90 %" }, { kind: "band", name: "50 %", colour: "second", x, lower, upper },
         { kind: "line", name: "median", colour: "second", x, y: middle, read: "median" }],
     }).element;
@@ -89,7 +89,7 @@ export function diagnosis({ questions, picture }) {
       ...picture.ordered.map((y, i) => ({ kind: "dots", name: of(i) || "residuals", colour: COLOURS[i % 5], x: normal, y, size: 1.8, read: of(i) || "residual", decides: true }))],
   });
   const time = new Chart({
-    title: "Residuals in time", xLabel: picture.dates ? "" : "time", yLabel: "residual", height: 190, dates: picture.dates,
+    title: "Residuals in time", xLabel: picture.dates ? "" : "time", yLabel: "residual", height: 190, dates: picture.dates, wide: true,
     layers: picture.z.map((y, i) => ({ kind: "dots", name: of(i), colour: COLOURS[i % 5], x: picture.t, y, size: 1.6, read: of(i) || "residual", decides: true })),
   });
   const answers = questions.map((each) => h("li", { class: each.flagged ? "flagged" : null }, h("strong", null, each.name), h("span", { class: "unseen" }, each.flagged ? " (flagged)" : " (fine)"), `: ${each.answer}`, each.p === null ? null : h("span", { class: "soft" }, ` p = ${number(each.p, 2)}`)));

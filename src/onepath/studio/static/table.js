@@ -32,8 +32,8 @@ export class FileView {
     this.options ??= new Options(this.studio.form);
     replace(this.element, h("h2", null, file.name), this._question(looked), looked.facts ? this._facts(looked) : null,
       looked.columns.length || looked.question ? this._columns(looked) : null, looked.ready ? this._begin() : null);
-    const first = this.element.querySelector(".asked");
-    if (first) (first.matches("input, select") ? first : first.querySelector("input, select"))?.focus();
+    const control = looked.question?.controls[0];
+    (this.element.querySelector(`[name="${control}"]`) ?? this.element.querySelector("select.asked"))?.focus();
   }
 
   _question({ question, error }) {
@@ -51,7 +51,7 @@ export class FileView {
     const asked = new Set(looked.question?.controls ?? []), role = ["state", "time", "group", "error", "input"].some((each) => asked.has(each));
     const selects = looked.columns.map((column) => h("th", { scope: "col" }, column.name, h("br"),
       h("select", { "aria-label": `Role of ${column.name}`, "data-column": column.name, class: role ? "asked" : null },
-        h("option", { value: "" }, "by itself"),
+        h("option", { value: "" }, "automatic"),
         ROLES.map(([key, label]) => h("option", { value: key, selected: this.said.roles[column.name] === key }, label)))));
     const rows = [0, 1, 2, 3, 4].map((i) => h("tr", null, looked.columns.map((column) => h("td", null, column.first[i] ?? ""))));
     const texts = TEXTS.map(([name, label, help]) => h("label", null, label,
