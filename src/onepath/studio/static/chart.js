@@ -290,8 +290,8 @@ export class Chart {
     };
     this.svg.addEventListener("pointerup", end);
     this.svg.addEventListener("pointercancel", end);
-    this.svg.addEventListener("pointerleave", () => {
-      if (begun === null && document.activeElement !== this.svg) {
+    this.svg.addEventListener("pointerleave", (event) => {
+      if (event.pointerType === "mouse" && begun === null && document.activeElement !== this.svg) {
         this._leave();
         this.link?.leave(this);
       }

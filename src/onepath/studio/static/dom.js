@@ -54,7 +54,7 @@ export function table(rows, kind = "facts") {
   const lines = rows.body.map(([first, ...rest]) =>
     h("tr", null, h("th", { scope: "row" }, first), rest.map((cell, i) => h("td", { "data-label": rows.head?.[i + 1] ?? "" }, cell))),
   );
-  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": kind === "facts" ? "Facts" : "Table" },
+  return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": kind === "facts" ? "Facts" : "Table" },
     h("table", { class: kind }, head, h("tbody", null, lines)));
 }
 
@@ -75,5 +75,5 @@ export function copied(label, text) {
   });
   const code = h("code", null, text);
   return h("div", { class: "copied" }, h("div", { class: "copied-head" }, h("span", null, label), button),
-    h("pre", { tabindex: 0, role: "region", "aria-label": label }, code));
+    h("pre", { tabindex: 0, role: "group", "aria-label": label }, code));
 }

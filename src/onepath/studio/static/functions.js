@@ -92,7 +92,7 @@ export class Functions {
     replace(this.equations, equations.map((line) => h("div", { class: "equation" }, line)));
     replace(this.told, [...readings, ...inputs].map((text) => paragraph(text)), disturbance.map(([name, text]) => paragraph(`${name}: ${text}`)),
       h("details", null, h("summary", null, "Values with their bands"), table(values, "numbers"), others ? paragraph(others) : null, noise.map((text) => paragraph(text))),
-      h("details", null, h("summary", null, "How it was learned"), table(made), parameters.map((text) => paragraph(text)), h("pre", { tabindex: 0, role: "region", "aria-label": "Summary" }, summary)));
+      h("details", null, h("summary", null, "How it was learned"), table(made), parameters.map((text) => paragraph(text)), h("pre", { tabindex: 0, role: "group", "aria-label": "Summary" }, summary)));
   }
 
   /** Other fits of the same coordinates, to be drawn beside. */

@@ -62,7 +62,7 @@ export class FileView {
     const calendar = h("label", null, "Calendar", h("br"), h("select", { name: "calendar" }, ["auto", "business", "all"].map((each) => h("option", { value: each, selected: this.said.calendar === each }, each))),
       h("span", { class: "help" }, "Which days count where times are daily dates."));
     this.form = h("form", { onsubmit: (event) => { event.preventDefault(); this.again(); } },
-      looked.columns.length ? h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "The first rows" }, h("table", { class: "columns" }, h("thead", null, h("tr", null, selects)), h("tbody", null, rows))) : null,
+      looked.columns.length ? h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "The first rows" }, h("table", { class: "columns" }, h("thead", null, h("tr", null, selects)), h("tbody", null, rows))) : null,
       h("div", { class: "options" }, texts, calendar, wide), h("p", null, h("button", { type: "submit", class: looked.ready ? "plain" : null }, "Read it like this")));
     const open = !looked.ready || null;
     return h("details", { open, class: "change" }, h("summary", null, "Columns, times and missing values"), this.form);
