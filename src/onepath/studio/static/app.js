@@ -122,13 +122,19 @@ class Studio {
     this.waiting = setTimeout(() => this.look(), document.hidden ? 4 * IDLE : busy ? BUSY : IDLE);
   }
 
+  /** Drawn anew only where it says something else, so that the keyboard stays where it is. */
   shelf() {
+    const key = JSON.stringify([location.hash, this.files.map((each) => [each.id, each.name]), this.fits.map((each) => [each.id, each.state])]);
+    if (key === this.shelved) return;
+    this.shelved = key;
     const link = (key, name, small) => h("a", { href: key, "aria-current": location.hash === key ? "page" : null }, name, small ? h("small", null, small) : null);
     const close = (kind, each, name) => h("button", { type: "button", class: "small close", "aria-label": `Close ${name}`, title: "Close", onclick: () => this.close(kind, each.id) }, "✕");
     const groups = this.files.map((file) => h("li", null, h("div", { class: "item" }, link(`#file-${file.id}`, file.name), close("file", file, file.name)),
       h("ul", { class: "fits" }, this.fits.filter((fit) => fit.file === file.id).map((fit) => this._item(fit, link, close)))));
     const orphans = this.fits.filter((fit) => !this.files.some((file) => file.id === fit.file)).map((fit) => this._item(fit, link, close));
     replace(one("shelf"), h("a", { href: "#new", "aria-current": ["", "#new"].includes(location.hash) ? "page" : null }, "+ New file"), h("ul", null, groups, orphans));
+    const current = one("shelf").querySelector("[aria-current]");
+    if (current) one("shelf").scrollTop = current.offsetTop - one("shelf").offsetTop - one("shelf").clientHeight / 2;
   }
 
   _item(fit, link, close) {
