@@ -39,7 +39,7 @@ test: lint
 # the lowest versions that pyproject.toml allows; what those deprecate of each other is not ours to mend
 $(FLOORS)/installed: pyproject.toml tests/floors.py
 	$(PYTHON) -m venv $(FLOORS)
-	$(PYTHON) tests/floors.py parquet paper xarray > $(FLOORS)/pins.txt
+	$(PYTHON) tests/floors.py parquet paper studio xarray > $(FLOORS)/pins.txt
 	$(FLOORS_BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]' -r $(FLOORS)/pins.txt
 	touch $@
 

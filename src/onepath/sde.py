@@ -26,7 +26,7 @@ from onepath.inference.learning.optimisers import Optimum
 from onepath.inference.observation import Observation
 from onepath.inference.options import read_options
 from onepath.inference.posterior.posterior import Posterior
-from onepath.inference.progress import Progress
+from onepath.inference.progress import Listener, Progress
 from onepath.model import Estimate, Model, read_readings, read_transitions
 from onepath.numerics.arrays import Floats
 from onepath.numerics.caution import caution
@@ -118,8 +118,9 @@ class SDE(Estimator):
         "saturating"; in the data's own units. Functions take one state, a number in one dimension, and give a number.
     since : a date, a time, or None
         Rows before it are left out: what to learn from where drift or noise have changed once and for all.
-    progress : bool
-        Whether learning that takes longer than a second says how far it is, on the standard error stream.
+    progress : bool, or a function of a text
+        Whether learning that takes longer than a second says how far it is, on the standard error stream; a function is
+        called with what there is to say instead.
     random_state : int, numpy Generator or None
         Seed of what is drawn while fitting.
 
@@ -225,7 +226,7 @@ class SDE(Estimator):
         equations: str = "auto",
         terms: Any = None,
         since: Any = None,
-        progress: bool = True,
+        progress: bool | Listener = True,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         self.drift_kernel = drift
@@ -767,7 +768,7 @@ class SDE(Estimator):
         """
         from onepath.after.mend import mend, shown_by
 
-        with Progress(self.progress and progress is None) as line:
+        with Progress(self.progress if progress is None else False) as line:
             tell = progress or (shown_by(line) if self.progress else None)
             asked: dict[str, Any] = {"cures": cures, "preset": preset, "budget": budget, "tell": tell}
             found = mend(self._model, self.get_params(), **asked)
