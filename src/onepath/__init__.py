@@ -7,15 +7,18 @@ if TYPE_CHECKING:
     from onepath.after.forecast import Paths
     from onepath.graph.physics import Known
     from onepath.model import Model
+    from onepath.panel.panel import Panel, fit_panel
     from onepath.sde import SDE
 
-__all__ = ["SDE", "Known", "Model", "Paths", "__version__", "load"]
+__all__ = ["SDE", "Known", "Model", "Panel", "Paths", "__version__", "fit_panel", "load"]
 
 _HOMES = {
     "SDE": "onepath.sde",
     "Known": "onepath.graph.physics",
     "Model": "onepath.model",
     "Paths": "onepath.after.forecast",
+    "Panel": "onepath.panel.panel",
+    "fit_panel": "onepath.panel.panel",
 }
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from onepath.cli.console import FAILED, REFUTED, as_json, ending, note, plain, say, telling
+from onepath.cli.given import bounds_of, number_or_learn, number_or_word, numbers_or_learn, periods_of, season_of
 from onepath.data.reading import printable
 
 if TYPE_CHECKING:
@@ -193,15 +194,15 @@ def fit(
             "link": link,
             "solver": solver,
             "cells": cells,
-            "bounds": _bounds(bounds),
-            "periodic": _periods(periodic),
-            "measurement": _numbers_or_learn(measurement, "--measurement"),
+            "bounds": bounds_of(bounds),
+            "periodic": periods_of(periodic),
+            "measurement": numbers_or_learn(measurement, "--measurement"),
             "order": order,
-            "exposure": _numbers_or_learn(exposure, "--exposure"),
+            "exposure": number_or_learn(exposure, "--exposure"),
             "jumps": jumps,
             "volatility": "learn" if volatility else None,
-            "tails": _tails(tails),
-            "season": _season(season),
+            "tails": number_or_word(tails),
+            "season": season_of(season),
             "trend": trend,
             "random_state": seed,
             "learn": None if learn.lower() == "none" else learn,
@@ -231,49 +232,6 @@ def fit(
             raise typer.Exit(FAILED)
         if strict and not sde.diagnose().fits:
             raise typer.Exit(REFUTED)
-
-
-def _bounds(given: list[str] | None) -> list[tuple[float, ...]] | None:
-    """Pairs of numbers, from text such as 0,1."""
-    try:
-        return [tuple(float(part) for part in text.split(",")) for text in given] if given else None
-    except ValueError:
-        raise ValueError(f"--bounds {' '.join(given or [])} cannot be used: give two numbers, such as 0,1") from None
-
-
-def _periods(given: list[str] | None) -> list[float | None] | None:
-    """Numbers, and None where it says none."""
-    try:
-        return [None if text.lower() == "none" else float(text) for text in given] if given else None
-    except ValueError:
-        raise ValueError(f"--periodic {' '.join(given or [])} cannot be used: give a number, such as 360") from None
-
-
-def _numbers_or_learn(given: str | None, option: str) -> str | float | tuple[float, ...] | None:
-    """A number, several with commas between them, or the word."""
-    if given is None or given.lower() == "learn":
-        return None if given is None else "learn"
-    try:
-        numbers = tuple(float(part) for part in given.split(","))
-    except ValueError:
-        raise ValueError(f"{option} {given} cannot be used: give learn, or a number such as 0.1") from None
-    return numbers[0] if len(numbers) == 1 else numbers
-
-
-def _tails(given: str | None) -> str | float | None:
-    """A number, or what it says."""
-    try:
-        return None if given is None else float(given)
-    except ValueError:
-        return given
-
-
-def _season(given: str | None) -> float | str | None:
-    """A number, or what it says."""
-    try:
-        return None if given is None or given.lower() == "none" else float(given)
-    except ValueError:
-        return str(given).lower()
 
 
 def tell(sde: "SDE") -> None:
