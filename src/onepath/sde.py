@@ -21,12 +21,14 @@ from onepath.graph.laws import Law
 from onepath.graph.velocity import rates_of
 from onepath.inference.adequacy import Stiffness
 from onepath.inference.disturbance.disturbance import Banded
-from onepath.inference.fit import cautions, fit
+from onepath.inference.fit import cautions, cells_wanted, fit, fit_streamed
 from onepath.inference.learning.optimisers import Optimum
 from onepath.inference.observation import Observation
-from onepath.inference.options import read_options
+from onepath.inference.options import check_streamable, read_options
 from onepath.inference.posterior.posterior import Posterior
-from onepath.inference.progress import Progress
+from onepath.inference.progress import Progress, told_of
+from onepath.io.chosen import Chosen
+from onepath.io.stream import is_stream, read_stream
 from onepath.model import Estimate, Methods, Model, model_of, read_readings, read_transitions
 from onepath.numerics.arrays import Floats
 from onepath.numerics.caution import caution
@@ -243,13 +245,17 @@ class SDE(Estimator):
         calendar: str = "auto",
         error: Any = None,
         inputs: Any = None,
+        values: Sequence[str] = (),
+        group: str | None = None,
     ) -> Self:
         """Learn drift and diffusion.
 
         Parameters
         ----------
         x : array (n,) or (n, d), pandas Series or DataFrame, or a list of such
-            The trajectory, or several. Rows with NaN are missing.
+            The trajectory, or several. Rows with NaN are missing. What is longer than memory comes as a stream: an
+            iterator of tables or arrays, the path of a file or of a folder of Parquet files, a PyArrow or Dask data
+            set. It is read once, in constant memory; `t` is then the name of the column that tells the time.
         t, dt : times of the rows, or the step between them
             Exactly one of them; pandas objects indexed by time need neither.
         unit : str, optional
@@ -266,9 +272,18 @@ class SDE(Estimator):
         inputs : array (n,) or (n, q), pandas Series or DataFrame, dictionary of columns, or a list of such
             What drives drift and diffusion besides the state, known at the start of each step: numbers, or a few
             classes as text or booleans, with a row for each of x. Steps that begin where one is missing are left out.
+        values, group : names of columns, optional
+            Of a stream of tables: the state, and what tells its trajectories apart.
         """
         begun, watch = time.perf_counter(), Progress(self.progress)
         options = read_options(self.get_params(), watch, errors=error is not None)
+        if is_stream(x):
+            if error is not None or inputs is not None or calendar == "business":
+                raise ValueError("error=, inputs= and calendar='business' need all rows in memory, and x is a stream")
+            chosen = Chosen(time=t, group=group, values=tuple(values), dt=dt, unit=unit)
+            return self.fit_stream(x, chosen, gap=gap)
+        if group is not None or values:
+            raise ValueError("group and values name columns of a stream, and x is none: pass a list of trajectories")
         told = {"error": error, "partly": options.observation.takes_parts, "inputs": inputs}
         trajectory = read_trajectory(x, t=t, dt=dt, unit=unit, gap=gap, calendar=calendar, **told)
         bounds = read_bounds(self.bounds, trajectory)
@@ -288,6 +303,29 @@ class SDE(Estimator):
                     trajectory = with_clockwork(trajectory, period, False)
                     found = fit(trajectory, options)
         self._take(model_of(trajectory, found, methods, time.perf_counter() - begun, bounds))
+        for text in cautions(found):
+            caution(text)
+        return self
+
+    def fit_stream(self, source: Any, chosen: Chosen, *, gap: float = 10.0, notes: list[str] | None = None) -> Self:
+        """Learn from a stream: what `fit` does with one, for a source of which more has been said."""
+        begun, watch = time.perf_counter(), Progress(self.progress)
+        options = read_options(self.get_params(), watch)
+        check_streamable(options, self.get_params())
+        with watch:
+            streamed = read_stream(
+                source,
+                chosen,
+                gap,
+                lambda dimension: cells_wanted(dimension, options),
+                [] if notes is None else notes,
+                lambda rows, total: watch.now_and_then(told_of(rows, total, watch.passed)),
+            )
+            bounds = read_bounds(self.bounds, streamed.trajectory)
+            rates = rates_of(self.drift_kernel, streamed.trajectory.names)
+            found = fit_streamed(streamed, options._replace(graph=options.graph._replace(drift=rates)))
+        methods = Methods(self.solver, self.learn, options.observation.name)
+        self._take(model_of(streamed.trajectory, found, methods, time.perf_counter() - begun, bounds))
         for text in cautions(found):
             caution(text)
         return self

@@ -14,6 +14,7 @@ from onepath.cli.given import bounds_of, number_or_learn, number_or_word, number
 from onepath.data.reading import printable
 
 if TYPE_CHECKING:
+    from onepath.io.chosen import Chosen
     from onepath.io.columns import Readings
     from onepath.model import Model
     from onepath.sde import SDE
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 
 CHECKING, DRAWING = "checking whether the model fits …", "drawing the report …"
 
-DataOption = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file.", show_default=False)]
+DataOption = Annotated[
+    Path,
+    typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file, or a folder of Parquet files.", show_default=False),
+]
 TimeOption = Annotated[str | None, typer.Option("--time", help="Column that tells the time.")]
 ValuesOption = Annotated[
     list[str] | None, typer.Option("--value", help="Column of the state; once for each dimension.")
@@ -120,6 +124,10 @@ SeasonOption = Annotated[
     typer.Option("--season", help="Period of a season, in units of time: 12, year ..., or auto to look for one."),
 ]
 TrendOption = Annotated[bool, typer.Option("--trend", help="Drift and diffusion may change with time.")]
+StreamOption = Annotated[
+    bool,
+    typer.Option("--stream", help="Read the file once, in constant memory; by itself where memory would not hold it."),
+]
 SeedOption = Annotated[int, typer.Option("--seed", help="Of what is drawn at random.")]
 ModelOption = Annotated[
     Path | None, typer.Option("--model", help="Write the fitted model here, such as model.onepath.")
@@ -163,6 +171,7 @@ def fit(
     driving: InputOption = None,
     season: SeasonOption = None,
     trend: TrendOption = False,
+    stream: StreamOption = False,
     seed: SeedOption = 0,
     model: ModelOption = None,
     report: ReportOption = None,
@@ -176,19 +185,22 @@ def fit(
     """
     with ending(json):
         from onepath.io.atomic import check_places, sha256_of
-        from onepath.io.columns import Chosen, choose_columns
+        from onepath.io.chosen import Chosen
+        from onepath.io.columns import choose_columns
+        from onepath.io.pieces import is_too_large
         from onepath.io.tables import read_table
 
         check_places((model, report), read=[data], force=force)
-        table, checksum = read_table(data, encoding, tuple(na or ())), sha256_of(data)
-        missing = (*(na or ()), *table.missing)
         columns = (tuple(error or ()), tuple(driving or ()))
-        chosen = Chosen(time, tuple(value or ()), group, dt, unit, time_unit, wide, missing, *columns)
-        seen = choose_columns(table.frame, chosen)
-        notes = [*table.notes, *seen.notes]
-        del table  # which is as large as the data
-        if not json:
-            note(f"{data}: {'; '.join(notes)}")
+        chosen = Chosen(time, tuple(value or ()), group, dt, unit, time_unit, wide, tuple(na or ()), *columns)
+        streamed, seen, notes, checksum = stream or is_too_large(data), None, list[str](), ""
+        if not streamed:
+            table, checksum = read_table(data, encoding, tuple(na or ())), sha256_of(data)
+            seen = choose_columns(table.frame, chosen._replace(missing=(*(na or ()), *table.missing)))
+            notes = [*table.notes, *seen.notes]
+            del table  # which is as large as the data
+            if not json:
+                note(f"{data}: {'; '.join(notes)}")
         settings: dict[str, Any] = {
             "noise": noise,
             "link": link,
@@ -210,8 +222,12 @@ def fit(
             "transition": transition or "auto",
         }
         times, kernels = {"gap": gap, "calendar": calendar}, {"drift": drift, "diffusion": diffusion}
-        sde = learned(seen, settings, kernels, notes, times, quiet=json)
-        about = about_data(seen, printable(str(data)), notes, sha256=checksum)
+        if seen is None:
+            sde = _learned_in_passing(data, chosen, settings, kernels, notes, times, quiet=json)
+            about = _about(printable(str(data)), notes)
+        else:
+            sde = learned(seen, settings, kernels, notes, times, quiet=json)
+            about = about_data(seen, printable(str(data)), notes, sha256=checksum)
         if not json:
             tell(sde)
         # what was found is said first: a full disk must not lose it
@@ -272,19 +288,56 @@ def learned(
             transitions = transitions_of(driven)
             settings = settings | {role: kernel_by_name(text, role, transitions) for role, text in kernels.items()}
         sde = SDE(**settings).fit(**arguments)
+    _take_notes(caught, [weekends(sde.model_)], notes, quiet)
+    return sde
+
+
+def _learned_in_passing(
+    data: Path,
+    chosen: "Chosen",
+    settings: dict[str, Any],
+    kernels: dict[str, str | None],
+    notes: list[str],
+    times: dict[str, Any],
+    quiet: bool,
+) -> "SDE":
+    """Fit to a file that is read once, part by part."""
+    from onepath.sde import SDE
+
+    if any(kernels.values()):
+        raise ValueError(
+            "--drift and --diffusion take their units from all data, and a file that is streamed passes by once: leave "
+            "them out"
+        )
+    if times["calendar"] == "business":
+        raise ValueError("--calendar business needs all rows in memory, and this file is streamed: leave it out")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sde = SDE(**settings).fit_stream(data, chosen, gap=times["gap"], notes=notes)
+    if not quiet:
+        note(f"{data}: {'; '.join(notes)}")
+    _take_notes(caught, [], notes, quiet)
+    return sde
+
+
+def _take_notes(caught: list[warnings.WarningMessage], more: list[str | None], notes: list[str], quiet: bool) -> None:
+    """Among the notes, and said: warnings, and more."""
     said = [str(warning.message) for warning in caught if warning.category is UserWarning]
-    for text in dict.fromkeys([*said, *filter(None, [weekends(sde.model_)])]):
+    for text in dict.fromkeys([*said, *filter(None, more)]):
         notes.append(text)
         if not quiet:
             note(f"note: {text}")
-    return sde
+
+
+def _about(source: str, notes: list[str], sha256: str = "") -> "About":
+    from onepath.show.about import About, today
+
+    return About(source=source, notes=tuple(notes), command=this_command(), made=today(), sha256=sha256)
 
 
 def about_data(seen: "Readings", source: str, notes: list[str], sha256: str = "") -> "About":
     """Where the data came from, for the report and the model file."""
-    from onepath.show.about import About, today
-
-    about = About(source=source, notes=tuple(notes), command=this_command(), made=today(), sha256=sha256)
+    about = _about(source, notes, sha256)
     times = seen.t if isinstance(seen.t, list) else [seen.t]
     if times[0] is None or times[0].dtype.kind != "M":
         return about
@@ -349,7 +402,7 @@ def facts_of(model: "Model") -> dict[str, Any]:
         "unit": observed.unit,
         "calendar": "business" if observed.clock.business else "all",
         "weekends": weekends(model),
-        "rows": len(observed.t),
+        "rows": observed.rows,
         "transitions": observed.transitions,
         "missing": observed.missing,
         "gaps": observed.gaps,

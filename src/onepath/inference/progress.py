@@ -4,6 +4,8 @@ import sys
 import time
 from typing import Self
 
+from onepath.data.reading import spaced
+
 EVERY, EVERY_IN_A_LOG = 0.2, 30.0
 """Seconds between two lines, on a terminal and elsewhere."""
 
@@ -50,3 +52,10 @@ class Progress:
         if self.written and self.drawn:
             sys.stderr.write("\r" + 72 * " " + "\r")
             sys.stderr.flush()
+
+
+def told_of(count: int, total: int | None, seconds: float, what: str = "rows") -> str:
+    """How far it is, and how long it will take."""
+    of = "" if total is None else f" of {spaced(total)}"
+    left = "" if total is None or count == 0 else f", {seconds / count * (total - count):.0f} s to go"
+    return f"{spaced(count)}{of} {what}, {seconds:.0f} s{left}"

@@ -138,7 +138,7 @@ def _found(plan: Plan, model: Model) -> dict[str, Any]:
             "noise_equation": "; ".join(line for line in lines if line not in drifts),
         }
     facts |= {
-        "rows": len(trajectory.t),
+        "rows": trajectory.rows,
         "transitions": trajectory.transitions,
         "missing": trajectory.missing,
         "gaps": trajectory.gaps,

@@ -1,0 +1,156 @@
+"""Streams: parts of one table that come one after another, from files, folders, data sets or any iterable."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onepath.data.clocks import UNDATED, Clock, in_unit, natural_unit, physical
+from onepath.data.streaming import Part, Streamed, Streaming, Told
+from onepath.data.time_units import UNITS
+from onepath.io.chosen import Chosen
+from onepath.io.clock import find_clock
+from onepath.io.columns import choose_columns
+from onepath.io.errors import BadTable
+from onepath.io.pieces import pieces_of, rows_in
+from onepath.numerics.arrays import Floats, Integers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Watch = Callable[[int, int | None], None]
+"""Called now and then with rows so far, and how many there are where that is known."""
+
+HEAD = 10_000
+"""Rows that say what the columns are."""
+
+
+def is_stream(x: Any) -> bool:
+    """Whether this comes in parts: an iterator, a PyArrow or Dask data set, or a path of a file or folder."""
+    if isinstance(x, str | Path) or hasattr(x, "to_batches") or hasattr(x, "to_delayed"):
+        return True
+    known = hasattr(x, "__array__") or isinstance(x, list | tuple | dict | set)
+    return isinstance(x, Iterable) and not known
+
+
+@dataclass
+class _Columns:
+    """Which columns are taken, and how times become numbers."""
+
+    chosen: Chosen  # every column by its name
+    names: tuple[str, ...]
+    unit: str | None
+    clock: Clock
+    origin: Any  # the first date; None where times are numbers
+    codes: dict[Any, int]  # of records, by the name of their group
+    counts: Integers  # rows of each record so far, where a constant step tells the time
+
+    @property
+    def needed(self) -> list[str] | None:
+        """Names of columns to read; None is all."""
+        chosen = self.chosen
+        if chosen.time is None and chosen.dt is None:
+            return None
+        return [name for name in (chosen.time, *chosen.values, chosen.group) if name is not None]
+
+
+def read_stream(
+    source: Any, chosen: Chosen, gap: float, cells: Callable[[int], int], notes: list[str], watch: Watch
+) -> Streamed:
+    """One pass over a source, after a look at its first rows. `cells` are those wanted in so many dimensions."""
+    total, passed = rows_in(source), 0
+    pieces = pieces_of(source, None, chosen.missing)
+    first = next(pieces, None)
+    if first is None:
+        raise BadTable("the stream has no rows, so there is nothing to learn from")
+    columns = _columns(first.iloc[:HEAD], chosen, notes)
+    if isinstance(source, str | Path) or hasattr(source, "to_batches") or hasattr(source, "to_delayed"):
+        pieces = pieces_of(source, columns.needed, chosen.missing)  # from the start, and only what is needed
+    else:
+        pieces = chain([first], pieces)
+    told = Told(columns.names, columns.unit, columns.clock, gap, cells(len(columns.names)))
+    streaming = Streaming(told)
+    for piece in pieces:
+        streaming.add(_part(piece, columns))
+        passed += len(piece)
+        watch(passed, total)
+    return streaming.end()
+
+
+def _columns(head: "pd.DataFrame", chosen: Chosen, notes: list[str]) -> _Columns:
+    """What the first rows say."""
+    if chosen.errors or chosen.inputs or chosen.wide:
+        raise BadTable("inputs, standard errors and wide tables need all rows in memory, and these come as a stream")
+    whole = head if chosen.group is None else head[head[chosen.group] == head[chosen.group].iloc[0]]
+    clock, _ = find_clock(head, chosen, [])
+    own = whole if chosen.group is None else whole.drop(columns=chosen.group)
+    seen = choose_columns(own.reset_index(drop=True), chosen._replace(group=None))
+    notes.extend(seen.notes)
+    named = None if clock is None or clock.name not in head.columns else str(clock.name)
+    names = tuple(str(name) for name in seen.x.columns)
+    settled = chosen._replace(time=named, values=names)
+    unit, origin, dated = seen.unit, None, UNDATED
+    if seen.t is not None and seen.t.dtype.kind in "mM":
+        times = seen.t.to_numpy()
+        unit = UNITS[unit.lower()] if unit is not None and unit.lower() in UNITS else unit
+        if unit is None:
+            unit = natural_unit(np.diff(times))
+        in_unit([times], [seen.x.to_numpy()], unit, "all")  # refuses what is none
+        origin = times[0]
+        dated = Clock(str(origin)) if times.dtype.kind == "M" else UNDATED
+        notes.append(f"times are counted in {unit}s as they pass, weekends and months like all else")
+    return _Columns(settled, names, unit, dated, origin, {}, np.zeros(0, np.int64))
+
+
+def _part(piece: "pd.DataFrame", columns: _Columns) -> Part:
+    """Rows as numbers."""
+    chosen = columns.chosen
+    record = _records(piece, columns)
+    plain = [*chosen.values, *([chosen.time] if chosen.time else [])]
+    if not chosen.missing and columns.origin is None and all(piece[name].dtype.kind == "f" for name in plain):
+        x, t = piece[list(chosen.values)].to_numpy(float), None if chosen.time is None else piece[chosen.time]
+    else:
+        own = piece if chosen.group is None else piece.drop(columns=chosen.group)
+        seen = choose_columns(own.reset_index(drop=True), chosen._replace(group=None))
+        x, t = seen.x.to_numpy(float), seen.t
+    if t is None:
+        assert chosen.dt is not None
+        return Part(x, _counted(record, columns) * chosen.dt, record)
+    times = t.to_numpy()
+    if columns.origin is not None:
+        times = physical([times - columns.origin], str(columns.unit))[0]
+    return Part(x, times, record)
+
+
+def _records(piece: "pd.DataFrame", columns: _Columns) -> Integers:
+    """Which record each row belongs to."""
+    import pandas as pd
+
+    group = columns.chosen.group
+    if group is None:
+        return np.zeros(len(piece), np.int64)
+    codes, found = pd.factorize(piece[group])
+    if np.any(codes < 0):
+        raise BadTable(f"the group column {group!r} is empty in some rows: give every row its group")
+    own = [columns.codes.setdefault(name, len(columns.codes)) for name in found.tolist()]
+    return np.asarray(own, np.int64)[codes]
+
+
+def _counted(record: Integers, columns: _Columns) -> Floats:
+    """How many rows of its record come before each row."""
+    most = int(record.max()) + 1
+    if most > len(columns.counts):
+        columns.counts = np.append(columns.counts, np.zeros(most - len(columns.counts), np.int64))
+    if most == 1:
+        before = columns.counts[0] + np.arange(len(record))
+    else:
+        order = np.argsort(record, kind="stable")
+        begins = np.searchsorted(record[order], np.arange(most))
+        before = np.empty(len(record), np.int64)
+        before[order] = np.arange(len(record)) - begins[record[order]]
+        before += columns.counts[record]
+    columns.counts += np.bincount(record, minlength=len(columns.counts))
+    return before.astype(float)
