@@ -16,11 +16,13 @@ from onepath.compare.processes import PROCESSES
 from onepath.data.transitions import transitions_of
 from onepath.inference.observation import Observation
 from onepath.io.chosen import Chosen
+from onepath.io.stream import read_stream
 from onepath.panel.cluster import client_of
 from onepath.panel.layout import read_layout, series_in
 from onepath.panel.likeness import likeness
 from onepath.panel.page import kinds_of
 
+STREAM = (Chosen(), 10.0, lambda _: 256, [], lambda *_: None)
 ROWS, FEW = 200, {"verdict": False, "curve_points": 3, "progress": False}
 LINE = PROCESSES["double_well_multiplicative"]
 
@@ -313,3 +315,10 @@ def test_a_cluster_gives_the_same_and_loses_nothing_with_a_worker(table, whole, 
             dask.dataframe.from_pandas(table, npartitions=3), client=client, curve_points=5, progress=False
         )
         same(parts.series.astype({"unique_id": str}), whole.series.astype({"unique_id": str}))
+        # and one long record, reduced over partitions
+        rng = np.random.default_rng(0)
+        long = pd.DataFrame({"t": 0.1 * np.arange(40_000), "x": rng.normal(size=40_000).cumsum()})
+        split = read_stream(dask.dataframe.from_pandas(long, npartitions=3), *STREAM)
+        at_once = read_stream(iter([long]), *STREAM)
+        np.testing.assert_allclose(split.boxes.sums, at_once.boxes.sums, rtol=1e-9, atol=1e-9)
+        assert split.trajectory.transitions == 39_999

@@ -15,7 +15,7 @@ import onepath
 from onepath import SDE
 from onepath.cli import app
 from onepath.data.boxes import Boxes
-from onepath.data.streaming import BLOCK, STRETCHES, Part, Streaming, Told
+from onepath.data.streaming import BLOCK, STRETCHES, Part, Streaming, Told, joined
 from onepath.io.chosen import Chosen
 from onepath.io.pieces import files_in
 from onepath.io.stream import is_stream, read_stream
@@ -194,6 +194,27 @@ def test_all_transitions_are_counted_once(groups):
     some = np.column_stack([trajectory.x[step], np.diff(trajectory.x, axis=0)[step], np.diff(trajectory.t)[step]])
     assert {tuple(row) for row in some} <= known
     assert len(some) > 0.1 * len(dt)
+
+
+def test_pieces_of_a_record_can_be_joined():
+    part = hostile(3 * BLOCK, 1, np.random.default_rng(3))
+    told, cuts = Told(("a", "b"), gap=8.0, cells=1024), [0, 50_000, 50_000, 50_001, 80_000, len(part.t)]
+    whole = Streaming(told)
+    whole.add(part)
+    look = whole.look()
+    apart = [Streaming(told, look) for _ in cuts[1:]]
+    for one, (begin, end) in zip(apart, pairwise(cuts), strict=True):
+        one.add(part.rows(slice(begin, end)))
+    one, other = joined([each.finished() for each in apart]), whole.end()
+    assert one.trajectory.whole[:3] == other.trajectory.whole[:3]
+    assert (one.trajectory.gaps, one.trajectory.missing) == (other.trajectory.gaps, other.trajectory.missing)
+    assert one.boxes.first.tolist() == other.boxes.first.tolist()
+    np.testing.assert_allclose(one.boxes.sums, other.boxes.sums, rtol=1e-9, atol=1e-9)
+    steps = {tuple(row) for row in np.column_stack([part.x[:-1], part.x[1:], part.t[:-1], part.t[1:]])}
+    x, t, step = one.trajectory.x, one.trajectory.t, one.trajectory.step
+    some = {tuple(row) for row in np.column_stack([x[step], x[step + 1], t[step], t[step + 1]])}
+    assert some <= steps
+    assert len(some) > 0.1 * len(steps)
 
 
 def grid(rng, count=20_000, away=0.0):

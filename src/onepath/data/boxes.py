@@ -1,6 +1,5 @@
 """Sums over the boxes of a grid that grows as it is needed: what a stream of transitions is merged into."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -50,6 +49,10 @@ class Boxes:
         reach = np.arcsinh(WIDE / 2.0) * 2.0
         width = np.append(np.full(d, reach / side), varies / side if varies else 1.0)
         return cls(location, scale, time, width, CROWDED * BOXES_PER_CELL * cells)
+
+    def empty(self) -> "Boxes":
+        """The same grid, as it is now, with nothing in it."""
+        return Boxes(self.location, self.scale, self.time, self.width.copy(), self.room)
 
     @property
     def dimension(self) -> int:
@@ -153,11 +156,3 @@ class Boxes:
         self.first[axis] >>= 1
         self.width = self.width.copy()
         self.width[axis] *= 2.0
-
-
-def joined(parts: Sequence[Boxes]) -> Boxes:
-    """All of them in the first."""
-    first, *others = parts
-    for other in others:
-        first.join(other)
-    return first

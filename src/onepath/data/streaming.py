@@ -47,15 +47,26 @@ class Told:
     cells: int = 256
 
 
-class Streaming:
-    """Takes parts as they come. Neighbours across their ends are transitions too, within each record."""
+class Look(NamedTuple):
+    """What a first look says: boxes, still empty, and the usual step."""
 
-    def __init__(self, told: Told) -> None:
+    boxes: Boxes
+    median: float
+
+
+class Streaming:
+    """Takes parts as they come. Neighbours across their ends are transitions too, within each record.
+
+    A stream in several pieces takes the look of the first of them; then they can be joined.
+    """
+
+    def __init__(self, told: Told, look: Look | None = None) -> None:
         self.told, self.dimension = told, len(told.names)
         self.waiting: list[Part] = []
         self.rows = self.left_out = self.missing = self.gaps = 0
-        self.boxes: Boxes | None = None
-        self.median = np.nan
+        self.boxes: Boxes | None = None if look is None else look.boxes.empty()
+        self.median = np.nan if look is None else look.median
+        self.begun: Part | None = None  # the first row
         self.last = Part(np.zeros((0, self.dimension)), np.zeros(0), np.zeros(0, np.int64))  # row of each record
         self.seen = np.zeros(0, bool)  # whether a record has a last row
         self.stretches: dict[int, tuple[int, Part]] = {}  # by number: where it begins, and its rows
@@ -66,6 +77,8 @@ class Streaming:
 
     def add(self, part: Part) -> None:
         """More rows, in the order of time within each record."""
+        if self.begun is None and len(part.t):
+            self.begun = part.rows(slice(1)).copied()
         self.waiting.append(part)
         if self.boxes is None:
             if sum(len(each.t) for each in self.waiting) >= LOOK:
@@ -75,10 +88,45 @@ class Streaming:
 
     def end(self) -> "Streamed":
         """After the last of them."""
+        return self.finished()._gathered()
+
+    def finished(self) -> "Streaming":
+        """Nothing waits any more."""
         if self.boxes is None:
             self._look()
         self._work(whole=True)
-        return self._gathered()
+        return self
+
+    def look(self) -> Look:
+        """For other pieces, by what came so far."""
+        if self.boxes is None:
+            self._look()
+        assert self.boxes is not None
+        return Look(self.boxes.empty(), self.median)
+
+    def join(self, other: "Streaming") -> None:
+        """Take what comes after all this, of one record, with the step between the two."""
+        assert self.boxes is not None
+        assert other.boxes is not None
+        if other.begun is None:
+            return
+        seam = Streaming(self.told, Look(self.boxes, self.median))
+        end = Part(self.last.x[:1], self.last.t[:1], self.last.record[:1])
+        seam._take(_joined([end, other.begun] if self.rows else [other.begun]))
+        assert seam.boxes is not None
+        self.boxes.join(seam.boxes)
+        self.boxes.join(other.boxes)
+        self.gaps, self.left_out = self.gaps + seam.gaps + other.gaps, self.left_out + seam.left_out + other.left_out
+        self.missing += other.missing
+        pieces = {k + self.rows // STRETCH: (row + self.rows, part) for k, (row, part) in other.stretches.items()}
+        self.stretches = self.stretches | pieces
+        while len(self.stretches) > STRETCHES:
+            self.stretches = dict(list(self.stretches.items())[::2])
+        for at, (value, row, part) in other.ends.items():
+            if at not in self.ends or value > self.ends[at][0]:
+                self.ends[at] = (value, row + self.rows, part)
+        self.tails = [*self.tails[-1:], *((row + self.rows, part) for row, part in other.tails)][-2:]
+        self.last, self.seen, self.rows = other.last, other.seen, self.rows + other.rows
 
     def _look(self) -> None:
         """A first look: how wide boxes are, and how long steps."""
@@ -221,6 +269,14 @@ class Streamed(NamedTuple):
 
     trajectory: Trajectory
     boxes: Boxes
+
+
+def joined(pieces: list[Streaming]) -> Streamed:
+    """Pieces of one record, in their order, each of which began with the same look."""
+    first, *others = pieces
+    for other in others:
+        first.join(other)
+    return first._gathered()
 
 
 def _joined(parts: list[Part]) -> Part:

@@ -1,5 +1,6 @@
 """Streams: parts of one table that come one after another, from files, folders, data sets or any iterable."""
 
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain
@@ -9,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onepath.data.clocks import UNDATED, Clock, in_unit, natural_unit, physical
-from onepath.data.streaming import Part, Streamed, Streaming, Told
+from onepath.data.streaming import LOOK, Look, Part, Streamed, Streaming, Told, joined
 from onepath.data.time_units import UNITS
 from onepath.io.chosen import Chosen
 from onepath.io.clock import find_clock
 from onepath.io.columns import choose_columns
 from onepath.io.errors import BadTable
-from onepath.io.pieces import pieces_of, rows_in
+from onepath.io.pieces import frame_of, pieces_of, rows_in
 from onepath.numerics.arrays import Floats, Integers
 
 if TYPE_CHECKING:
@@ -72,12 +73,53 @@ def read_stream(
     else:
         pieces = chain([first], pieces)
     told = Told(columns.names, columns.unit, columns.clock, gap, cells(len(columns.names)))
+    if hasattr(source, "to_delayed") and chosen.group is None and columns.chosen.time is not None:
+        client = client_here()
+        if client is not None:
+            return _on_cluster(source, first, columns, told, client, watch)
     streaming = Streaming(told)
     for piece in pieces:
         streaming.add(_part(piece, columns))
         passed += len(piece)
         watch(passed, total)
     return streaming.end()
+
+
+def _on_cluster(
+    source: Any, first: "pd.DataFrame", columns: _Columns, told: Told, client: Any, watch: Watch
+) -> Streamed:
+    """Partitions of a Dask table where they are, each by itself after the look at the first; boxes of parts add up."""
+    looking = Streaming(told)
+    looking.add(_part(first.iloc[:LOOK], columns))
+    own = source if columns.needed is None else source[columns.needed]
+    look, done = looking.look(), 0
+    parts = client.compute(list(np.ravel(np.asarray(own.to_delayed(), dtype=object))))
+    pieces = [client.submit(_piece, part, columns, told, look, pure=False) for part in parts]
+    del parts  # each is let go where it was worked on
+    found = []
+    for piece in pieces:
+        found.append(piece.result())
+        done += found[-1].rows
+        watch(done, None)
+    return joined(found)
+
+
+def _piece(frame: "pd.DataFrame", columns: _Columns, told: Told, look: Look) -> Streaming:
+    """What a worker does with a partition."""
+    streaming = Streaming(told, look)
+    for begin in range(0, len(frame), LOOK):
+        streaming.add(_part(frame_of(frame.iloc[begin : begin + LOOK]), columns))
+    return streaming.finished()
+
+
+def client_here() -> Any:
+    """The Dask client of this process, where there is one."""
+    if "distributed" not in sys.modules:
+        return None
+    try:
+        return sys.modules["distributed"].get_client()
+    except ValueError:
+        return None
 
 
 def _columns(head: "pd.DataFrame", chosen: Chosen, notes: list[str]) -> _Columns:
