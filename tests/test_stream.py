@@ -18,6 +18,7 @@ from onepath.data.boxes import Boxes
 from onepath.data.streaming import BLOCK, STRETCHES, Part, Streaming, Told, joined
 from onepath.io.chosen import Chosen
 from onepath.io.pieces import files_in
+from onepath.io.resume import Resume
 from onepath.io.stream import is_stream, read_stream
 
 DT, ROWS = 0.01, 60_000
@@ -103,6 +104,53 @@ def test_every_source_gives_the_same(at_once, table, tmp_path):
     same(read(iter(arrow.to_batches(10_000))), at_once)
     same(read(tmp_path / "long.csv"), at_once)
     same(read(iter([table.set_index("t", drop=True)]), time="t"), at_once)
+
+
+class Stopped(Exception):
+    """As if the process had ended."""
+
+
+@pytest.mark.parametrize("how", [{"values": ("x",)}, {"group": "run"}, {"dt": 0.02, "group": "run"}])
+def test_an_interrupted_reading_goes_on(table, tmp_path, monkeypatch, how):
+    own = table.assign(run=np.tile(["a", "b"], ROWS // 2)).drop(columns="t" if "dt" in how else [])
+    longer = pd.concat([own.assign(**({"t": own["t"] + k * ROWS * DT} if "t" in own else {})) for k in range(4)])
+    parts, state = tmp_path / "parts", tmp_path / "state"
+    parts.mkdir()
+    for k, piece in enumerate(pieces(longer, [70_000, 170_000])):
+        pq.write_table(pa.Table.from_pandas(piece, preserve_index=False), parts / f"{k}.parquet", row_group_size=30_000)
+    monkeypatch.setattr("onepath.io.resume.EVERY", 0.0)
+    monkeypatch.setattr("onepath.io.pieces.ROWS", 25_000)
+    whole, seen = read(parts, **how), []
+
+    def stop(rows, _):
+        seen.append(rows)
+        if rows > 170_000:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        read_stream(parts, Chosen(**how), 10.0, lambda _: 256, [], stop, state)
+    again, notes = [], []
+    found = read_stream(parts, Chosen(**how), 10.0, lambda _: 256, notes, lambda rows, _: again.append(rows), state)
+    assert seen[-2] < again[0] <= seen[-1]  # nothing twice but what was under way
+    assert any("reading goes on after" in note for note in notes)
+    assert not state.exists()
+    same(found, whole)
+
+
+def test_a_reading_goes_on_with_its_own_alone(table, tmp_path, monkeypatch):
+    monkeypatch.setattr("onepath.io.resume.EVERY", 0.0)
+    path, state = tmp_path / "long.csv", tmp_path / "state"
+    table.to_csv(path, index=False)
+    streaming = Streaming(Told(("x",)))
+    streaming.add(Part(table[["x"]].to_numpy(), table["t"].to_numpy(), np.zeros(ROWS, np.int64)))
+    streaming.look()
+    Resume(state, "of another file").keep(streaming, ROWS, {})
+    same(read_stream(path, Chosen(), 10.0, lambda _: 256, [], lambda *_: None, state), read(path))
+    state.write_bytes(b"no archive")
+    with pytest.raises(ValueError, match="remove it to begin anew"):
+        read_stream(path, Chosen(), 10.0, lambda _: 256, [], lambda *_: None, state)
+    with pytest.raises(ValueError, match="path of a file or a folder"):
+        read_stream(iter([table]), Chosen(), 10.0, lambda _: 256, [], lambda *_: None, state)
 
 
 def test_a_constant_step_tells_the_time(at_once, table, tmp_path):

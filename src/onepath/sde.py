@@ -307,8 +307,19 @@ class SDE(Estimator):
             caution(text)
         return self
 
-    def fit_stream(self, source: Any, chosen: Chosen, *, gap: float = 10.0, notes: list[str] | None = None) -> Self:
-        """Learn from a stream: what `fit` does with one, for a source of which more has been said."""
+    def fit_stream(
+        self,
+        source: Any,
+        chosen: Chosen,
+        *,
+        gap: float = 10.0,
+        notes: list[str] | None = None,
+        resume: str | Path | None = None,
+    ) -> Self:
+        """Learn from a stream: what `fit` does with one, for a source of which more has been said.
+
+        With `resume`, how far reading is is kept in that file, so that an interrupted one goes on from there.
+        """
         begun, watch = time.perf_counter(), Progress(self.progress)
         options = read_options(self.get_params(), watch)
         check_streamable(options, self.get_params())
@@ -320,6 +331,7 @@ class SDE(Estimator):
                 lambda dimension: cells_wanted(dimension, options),
                 [] if notes is None else notes,
                 lambda rows, total: watch.now_and_then(told_of(rows, total, watch.passed)),
+                None if resume is None else Path(resume),
             )
             bounds = read_bounds(self.bounds, streamed.trajectory)
             rates = rates_of(self.drift_kernel, streamed.trajectory.names)

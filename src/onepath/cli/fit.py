@@ -128,6 +128,10 @@ StreamOption = Annotated[
     bool,
     typer.Option("--stream", help="Read the file once, in constant memory; by itself where memory would not hold it."),
 ]
+ResumeOption = Annotated[
+    Path | None,
+    typer.Option("--resume", help="File in which a stream keeps how far it is, to go on from there if interrupted."),
+]
 SeedOption = Annotated[int, typer.Option("--seed", help="Of what is drawn at random.")]
 ModelOption = Annotated[
     Path | None, typer.Option("--model", help="Write the fitted model here, such as model.onepath.")
@@ -172,6 +176,7 @@ def fit(
     season: SeasonOption = None,
     trend: TrendOption = False,
     stream: StreamOption = False,
+    resume: ResumeOption = None,
     seed: SeedOption = 0,
     model: ModelOption = None,
     report: ReportOption = None,
@@ -193,7 +198,7 @@ def fit(
         check_places((model, report), read=[data], force=force)
         columns = (tuple(error or ()), tuple(driving or ()))
         chosen = Chosen(time, tuple(value or ()), group, dt, unit, time_unit, wide, tuple(na or ()), *columns)
-        streamed, seen, notes, checksum = stream or is_too_large(data), None, list[str](), ""
+        streamed, seen, notes, checksum = stream or resume is not None or is_too_large(data), None, list[str](), ""
         if not streamed:
             table, checksum = read_table(data, encoding, tuple(na or ())), sha256_of(data)
             seen = choose_columns(table.frame, chosen._replace(missing=(*(na or ()), *table.missing)))
@@ -223,7 +228,7 @@ def fit(
         }
         times, kernels = {"gap": gap, "calendar": calendar}, {"drift": drift, "diffusion": diffusion}
         if seen is None:
-            sde = _learned_in_passing(data, chosen, settings, kernels, notes, times, quiet=json)
+            sde = _learned_in_passing(data, chosen, settings, kernels, notes, times, json, resume)
             about = _about(printable(str(data)), notes)
         else:
             sde = learned(seen, settings, kernels, notes, times, quiet=json)
@@ -300,6 +305,7 @@ def _learned_in_passing(
     notes: list[str],
     times: dict[str, Any],
     quiet: bool,
+    resume: Path | None,
 ) -> "SDE":
     """Fit to a file that is read once, part by part."""
     from onepath.sde import SDE
@@ -313,7 +319,7 @@ def _learned_in_passing(
         raise ValueError("--calendar business needs all rows in memory, and this file is streamed: leave it out")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        sde = SDE(**settings).fit_stream(data, chosen, gap=times["gap"], notes=notes)
+        sde = SDE(**settings).fit_stream(data, chosen, gap=times["gap"], notes=notes, resume=resume)
     if not quiet:
         note(f"{data}: {'; '.join(notes)}")
     _take_notes(caught, [], notes, quiet)

@@ -1,6 +1,6 @@
 """Pieces of a source as pandas tables, one after another, none of which memory minds."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +24,15 @@ LARGE = 0.5
 """Share of the memory that is free from which a file is streamed."""
 
 
-def pieces_of(source: Any, columns: list[str] | None, missing: tuple[str, ...] = ()) -> Iterator["pd.DataFrame"]:
-    """Of a file, a folder of Parquet files, a PyArrow or Dask data set, or an iterable of tables or arrays."""
+def pieces_of(
+    source: Any, columns: list[str] | None, missing: tuple[str, ...] = (), skip: int = 0
+) -> Iterator["pd.DataFrame"]:
+    """Of a file, a folder of Parquet files, a PyArrow or Dask data set, or an iterable of tables or arrays.
+
+    Of files, so many of the first rows are left out; where the file allows, they are not read either.
+    """
     if isinstance(source, str | Path):
-        yield from _of_path(Path(source), columns, missing)
+        yield from _of_path(Path(source), columns, missing, skip)
     elif hasattr(source, "to_batches"):
         yield from _of_arrow(source, columns)
     elif hasattr(source, "to_delayed"):
@@ -106,24 +111,38 @@ def _index_names(frame: "pd.DataFrame") -> list[str]:
     return [str(name) if name is not None else f"time{k or ''}" for k, name in enumerate(frame.index.names)]
 
 
-def _of_path(path: Path, columns: list[str] | None, missing: tuple[str, ...]) -> Iterator["pd.DataFrame"]:
-    files = files_in(path)
-    for file in files:
+def _of_path(path: Path, columns: list[str] | None, missing: tuple[str, ...], skip: int) -> Iterator["pd.DataFrame"]:
+    for file in files_in(path):
         if file.suffix.lower() in PARQUET:
-            yield from _of_parquet(file, columns)
+            skip = yield from _of_parquet(file, columns, skip)
         elif file.suffix.lower() in NUMPY:
             array = np.load(file, mmap_mode="r", allow_pickle=False)
-            yield from (frame_of(array[begin : begin + ROWS]) for begin in range(0, len(array), ROWS))
+            yield from (frame_of(array[begin : begin + ROWS]) for begin in range(skip, len(array), ROWS))
         else:
-            yield from plain_frames(file, missing)
+            yield from _without(plain_frames(file, missing), skip)
 
 
-def _of_parquet(path: Path, columns: list[str] | None) -> Iterator["pd.DataFrame"]:
+def _without(frames: Iterator["pd.DataFrame"], rows: int) -> Iterator["pd.DataFrame"]:
+    """Without so many of the first rows."""
+    for frame in frames:
+        if rows < len(frame):
+            yield frame.iloc[rows:].reset_index(drop=True) if rows else frame
+        rows = max(rows - len(frame), 0)
+
+
+def _of_parquet(path: Path, columns: list[str] | None, skip: int) -> Generator["pd.DataFrame", None, int]:
+    """All row groups but those of the first rows; gives how many rows are to be left out of the next file."""
     pyarrow, parquet = (needs(name, "to read Parquet files", "parquet") for name in ("pyarrow", "pyarrow.parquet"))
     try:
         with parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=ROWS, columns=columns):
-                yield batch.to_pandas()
+            ends = np.cumsum([file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)])
+            left = [k for k, end in enumerate(ends.tolist()) if end > skip]
+            if not left:
+                return skip - int(file.metadata.num_rows)
+            before = int(ends[left[0] - 1]) if left[0] else 0
+            batches = file.iter_batches(batch_size=ROWS, columns=columns, row_groups=left)
+            yield from _without((batch.to_pandas() for batch in batches), skip - before)
+            return 0
     except (pyarrow.ArrowException, OSError) as error:
         raise BadTable(f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}") from error
 

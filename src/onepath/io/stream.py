@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onepath.data.clocks import UNDATED, Clock, in_unit, natural_unit, physical
+from onepath.data.reading import spaced
 from onepath.data.streaming import LOOK, Look, Part, Streamed, Streaming, Told, joined
 from onepath.data.time_units import UNITS
 from onepath.io.chosen import Chosen
 from onepath.io.clock import find_clock
 from onepath.io.columns import choose_columns
 from onepath.io.errors import BadTable
-from onepath.io.pieces import frame_of, pieces_of, rows_in
+from onepath.io.pieces import files_in, frame_of, pieces_of, rows_in
+from onepath.io.resume import Resume
 from onepath.numerics.arrays import Floats, Integers
 
 if TYPE_CHECKING:
@@ -59,9 +62,18 @@ class _Columns:
 
 
 def read_stream(
-    source: Any, chosen: Chosen, gap: float, cells: Callable[[int], int], notes: list[str], watch: Watch
+    source: Any,
+    chosen: Chosen,
+    gap: float,
+    cells: Callable[[int], int],
+    notes: list[str],
+    watch: Watch,
+    resume: Path | None = None,
 ) -> Streamed:
-    """One pass over a source, after a look at its first rows. `cells` are those wanted in so many dimensions."""
+    """One pass over a source, after a look at its first rows. `cells` are those wanted in so many dimensions.
+
+    With `resume`, how far it is is kept in that file, and reading of the same file or folder goes on from there.
+    """
     total, passed = rows_in(source), 0
     pieces = pieces_of(source, None, chosen.missing)
     first = next(pieces, None)
@@ -77,12 +89,35 @@ def read_stream(
         client = client_here()
         if client is not None:
             return _on_cluster(source, first, columns, told, client, watch)
-    streaming = Streaming(told)
+    streaming, keeping = Streaming(told), None
+    if resume is not None:
+        keeping = Resume(resume, _key(source, columns, told))
+        if (kept := keeping.kept(told)) is not None:
+            streaming, passed, more = kept
+            columns.codes, columns.counts = dict(map(tuple, more["codes"])), np.asarray(more["counts"], np.int64)
+            notes.append(f"reading goes on after {spaced(passed)} rows")
+            pieces = pieces_of(source, columns.needed, chosen.missing, passed)
     for piece in pieces:
         streaming.add(_part(piece, columns))
         passed += len(piece)
         watch(passed, total)
-    return streaming.end()
+        if keeping is not None:
+            more = {"codes": list(columns.codes.items()), "counts": columns.counts.tolist()}
+            keeping.now_and_then(streaming, passed, more)
+    found = streaming.end()
+    if keeping is not None:
+        keeping.done()
+    return found
+
+
+def _key(source: Any, columns: _Columns, told: Told) -> str:
+    """What must not have changed for a reading to go on."""
+    if not isinstance(source, str | Path):
+        raise ValueError(
+            "resume= needs the path of a file or a folder: other streams cannot be read from the middle on"
+        )
+    files = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files_in(Path(source))]
+    return repr((version("onepath"), files, columns.chosen, told))
 
 
 def _on_cluster(
