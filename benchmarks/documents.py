@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import driven_tables
+import hidden_tables
 import numpy as np
 import population
 import stiff
@@ -120,22 +121,65 @@ def _paper_first(row):
     return (paper.index(row[0]) if row[0] in paper else len(paper), row[0])
 
 
-def pages():
-    """What makes each table of each page, by the name that the page calls it by."""
-    names = ("stiff", "population", "disturbed", "inputs")
-    steps, learning, disturbed, driven = (json.loads((RESULTS / f"{name}.json").read_text()) for name in names)
+def _steps(kept):
+    return {"steps": lambda: step_table(kept), "coverage": lambda: coverage_table(kept)}
+
+
+def _learning(kept):
+    return {"gaps": lambda: gap_table(kept), "errors": lambda: error_table(kept)}
+
+
+def _disturbed(kept):
+    kinds = ("jumps", "tails", "volatility")
+    return {kind: partial(driven_tables.disturbed_table, kind, kept) for kind in kinds}
+
+
+def _driven(kept):
     return {
-        "steps.md": {"steps": lambda: step_table(steps), "coverage": lambda: coverage_table(steps)},
-        "learning.md": {"gaps": lambda: gap_table(learning), "errors": lambda: error_table(learning)},
-        "jumps.md": {
-            kind: partial(driven_tables.disturbed_table, kind, disturbed) for kind in ("jumps", "tails", "volatility")
-        },
-        "inputs.md": {
-            "seasons": lambda: driven_tables.season_table(driven),
-            "driven": lambda: driven_tables.driven_table(driven),
-            "known": lambda: driven_tables.known_text(driven),
-        },
+        "seasons": lambda: driven_tables.season_table(kept),
+        "driven": lambda: driven_tables.driven_table(kept),
+        "known": lambda: driven_tables.known_text(kept),
     }
+
+
+def _noise(kept):
+    return {
+        "noise": lambda: hidden_tables.noise_table(kept),
+        "none": lambda: hidden_tables.none_table(kept),
+        "cost": lambda: hidden_tables.cost_text(kept),
+    }
+
+
+def _kinds(kept):
+    return {
+        "velocity": lambda: hidden_tables.velocity_table(kept),
+        "blur": lambda: hidden_tables.blur_table(kept),
+        "missing": lambda: hidden_tables.missing_table(kept),
+    }
+
+
+PAGES = {
+    "steps.md": {"stiff": _steps},
+    "learning.md": {"population": _learning},
+    "jumps.md": {"disturbed": _disturbed},
+    "inputs.md": {"inputs": _driven},
+    "hidden.md": {
+        "hidden": _noise,
+        "hidden-500": lambda kept: {"short": lambda: hidden_tables.short_table(kept)},
+        "hidden-kinds": _kinds,
+    },
+}
+"""Of each page, which results it shows, and what makes its tables of them."""
+
+
+def pages():
+    """What makes each table of each page whose results are kept, by the name that the page calls it by."""
+    found = {}
+    for page, results in PAGES.items():
+        for name, tables in results.items():
+            if (kept := RESULTS / f"{name}.json").exists():
+                found[page] = found.get(page, {}) | tables(json.loads(kept.read_text()))
+    return found
 
 
 def main():

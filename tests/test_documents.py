@@ -60,7 +60,7 @@ def test_the_least_gap_is_bold_and_failed_cells_are_left_out():
     assert documents.error_table(results).splitlines()[-1].endswith("| **.900** | **.800** |")
 
 
-@pytest.mark.parametrize("page", ["steps.md", "learning.md"])
+@pytest.mark.parametrize("page", sorted(documents.pages()))
 def test_the_pages_hold_what_the_kept_results_say(page):
     text = (ROOT / "docs" / page).read_text()
     assert fill(text, documents.pages()[page]) == text

@@ -354,3 +354,12 @@ def test_nothing_is_hidden_unless_asked():
     assert sde.measurement_ is None
     with pytest.raises(ValueError, match="no state is hidden"):
         _ = sde.state_
+
+
+def test_a_flow_that_no_linear_equation_has_does_not_end_a_fit():
+    """A first fit to blurred readings may have slopes that throw a state to the other side of where it was."""
+    flow = np.array([[[-3.5]], [[0.9]]])
+    made = in_double(blurred)(Steps(np.zeros((2, 1)), flow, np.full((2, 1, 1), 0.02)), np.full(2, 0.02), 1.0)
+    assert all(np.all(np.isfinite(part)) for part in made)
+    np.testing.assert_allclose(made.flow[1, 0, 0], 0.9)
+    assert np.all(np.linalg.eigvalsh(made.covariance) > 0)

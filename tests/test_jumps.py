@@ -1,8 +1,10 @@
 """Jumps: the mixture's likelihood and its cdf against brute force, and what is learned of jumps that are known."""
 
 import json
+import sys
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,9 @@ from onepath.cli import app
 from onepath.inference.disturbance.disturbance import Future, Steps
 from onepath.inference.disturbance.far import guessed_jumps
 from onepath.inference.disturbance.jumps import Jumps, beyond, none_found
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+import disturbed
 
 TWO = Jumps(
     rates=np.array([0.5, 0.2]),
@@ -210,6 +215,16 @@ def test_a_path_without_jumps_is_left_as_it_is():
     assert 0 < sde.jumps_.rate.upper < 0.5
     np.testing.assert_array_equal(sde.diffusion(grid), plain.diffusion(grid))
     np.testing.assert_array_equal(sde.simulate(0.0, 5, random_state=1).x[:, 0], 0.0)
+
+
+@pytest.mark.slow
+def test_a_plain_fit_that_took_jumps_for_structure_does_not_outbid_them():
+    """Eleven jumps that made σ(x) wiggle: the plain fit's likelihood was the larger one, its evidence 210 lower."""
+    path = disturbed.paths_of("jumps", "cir", 102)[0.002]
+    sde, plain = path.fit(jumps=True), path.fit()
+    found = sde.jumps_
+    assert found.rate.lower < np.count_nonzero(path.jumps) / (len(path.jumps) * path.process.dt) < found.rate.upper
+    assert path.judged(sde)["diffusion"] < 0.5 * path.judged(plain)["diffusion"]
 
 
 @pytest.mark.slow

@@ -558,11 +558,9 @@ class SDE(Estimator):
 
     def draw(self) -> str:
         """The computational graph as an SVG document; with what is read of a hidden state, and with jumps and such."""
-        observed, law = self._model.observed, self._model.disturbance
-        if observed is None:
-            return self._model.graph.draw(more=law.drawing if law is not None and law.found else ())
-        whole = "Zₙ" if observed.reading.exposure is None else "mean Zₙ"
-        return self._model.graph.draw(whole if observed.reading.order == 1 else "xₙ read")
+        from onepath.show.graph import drawn
+
+        return drawn(self._model)
 
     def report(
         self, path: str | Path, *, force: bool = False, title: str | None = None, truth: Any = None, about: Any = None

@@ -154,14 +154,18 @@ def written(polynomial: Polynomial, names: tuple[str, ...]) -> str:
     return text
 
 
+MOST_DIGITS = 7
+"""Before or after the point, from which on a number is written with a power of ten."""
+
+
 def with_error(value: float, error: float) -> str:
     """A number with its standard error in the last digit, 0.98(6); two digits of it where it begins with 1."""
     if not (np.isfinite(error) and error > 0):
         return f"{value:.4g}"
     digits = 1 - floor(log10(error)) if f"{error:.0e}"[0] == "1" else -floor(log10(error))
-    if digits <= 0:
-        return f"{value:.0f}({error:.0f})"
-    if digits > 6:
-        power = floor(log10(abs(value))) if value else floor(log10(error))
+    if -MOST_DIGITS < digits <= 0:
+        return f"{round(value, digits):.0f}({round(error, digits):.0f})"
+    power = floor(log10(max(value, error)))
+    if abs(digits) >= MOST_DIGITS and power != 0:
         return f"{with_error(value / 10.0**power, error / 10.0**power)}e{power:+d}"
     return f"{value:.{digits}f}({round(error * 10**digits)})"

@@ -11,6 +11,16 @@ import typer
 
 from onepath.cli.console import FAILED, REFUTED, as_json, ending, note, plain, say, telling
 from onepath.cli.given import bounds_of, number_or_learn, number_or_word, numbers_or_learn, periods_of, season_of
+from onepath.cli.known import (
+    DiffusionReadsOption,
+    DriftReadsOption,
+    KnownDiffusionOption,
+    KnownDriftOption,
+    OnlyKnownOption,
+    ParameterOption,
+    known_parts,
+    reads,
+)
 from onepath.data.reading import printable
 
 if TYPE_CHECKING:
@@ -173,6 +183,12 @@ def fit(
     volatility: VolatilityOption = False,
     tails: TailsOption = None,
     driving: InputOption = None,
+    drift_reads: DriftReadsOption = None,
+    diffusion_reads: DiffusionReadsOption = None,
+    known_drift: KnownDriftOption = None,
+    known_diffusion: KnownDiffusionOption = None,
+    parameter: ParameterOption = None,
+    only_known: OnlyKnownOption = False,
     season: SeasonOption = None,
     trend: TrendOption = False,
     stream: StreamOption = False,
@@ -196,6 +212,7 @@ def fit(
         from onepath.io.tables import read_table
 
         check_places((model, report), read=[data], force=force)
+        physics = known_parts({"drift": known_drift, "diffusion": known_diffusion}, parameter, only_known)
         columns = (tuple(error or ()), tuple(driving or ()))
         chosen = Chosen(time, tuple(value or ()), group, dt, unit, time_unit, wide, tuple(na or ()), *columns)
         streamed, seen, notes, checksum = stream or resume is not None or is_too_large(data), None, list[str](), ""
@@ -221,12 +238,18 @@ def fit(
             "tails": number_or_word(tails),
             "season": season_of(season),
             "trend": trend,
+            "drift_reads": reads(drift_reads),
+            "diffusion_reads": reads(diffusion_reads),
             "random_state": seed,
             "learn": None if learn.lower() == "none" else learn,
             "progress": not json,
             "transition": transition or "auto",
+            **physics,
         }
-        times, kernels = {"gap": gap, "calendar": calendar}, {"drift": drift, "diffusion": diffusion}
+        given = {"drift": drift, "diffusion": diffusion}
+        times, kernels = {"gap": gap, "calendar": calendar}, {role: text for role, text in given.items() if text}
+        for role in set(kernels) & set(physics):
+            raise ValueError(f"--{role} is the kernel of all of it, and --known-{role} says what is known: give one")
         if seen is None:
             sde = _learned_in_passing(data, chosen, settings, kernels, notes, times, json, resume)
             about = _about(printable(str(data)), notes)
@@ -269,7 +292,7 @@ def tell(sde: "SDE") -> None:
 def learned(
     seen: "Readings",
     settings: dict[str, Any],
-    kernels: dict[str, str | None],
+    kernels: dict[str, str],
     notes: list[str],
     times: dict[str, Any] | None = None,
     quiet: bool = False,
@@ -282,7 +305,7 @@ def learned(
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if any(kernels.values()):
+        if kernels:
             from onepath.cli.kernels import kernel_by_name
             from onepath.data.seasons import with_clockwork
             from onepath.data.trajectory import read_trajectory
@@ -301,7 +324,7 @@ def _learned_in_passing(
     data: Path,
     chosen: "Chosen",
     settings: dict[str, Any],
-    kernels: dict[str, str | None],
+    kernels: dict[str, str],
     notes: list[str],
     times: dict[str, Any],
     quiet: bool,

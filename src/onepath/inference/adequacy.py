@@ -1,6 +1,5 @@
 """How much drift and noise change during a step, and whether Euler's law may ignore that."""
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -13,6 +12,7 @@ from onepath.graph.graph import NUDGE, Graph
 from onepath.graph.laws import EULER, LINEARISED
 from onepath.inference.posterior.posterior import Posterior
 from onepath.numerics.compiled import compiled
+from onepath.numerics.modules import changed
 
 MOST_PLACES = 64
 """Cells at which a fit is looked at."""
@@ -66,7 +66,7 @@ def _stiffness(
     def shifts(latent: Array, covariance: Array, u: Array, dt: Array) -> Array:
         """Changes of f, and of ln σ where it goes through the link, by their standard deviations."""
         (mean, variance), (euler_mean, euler_variance) = (
-            replace(graph, law=law, noise=jnp.zeros(())).gaussian(latent[:, :k], u, dt)
+            changed(graph, law=law, noise=jnp.zeros(())).gaussian(latent[:, :k], u, dt)
             for law, k in ((LINEARISED, latent.shape[1]), (EULER, 1))
         )
         if graph.physics is not None:

@@ -32,7 +32,7 @@ from onepath.inference.learning.search import (
 )
 from onepath.inference.observation import Exact, Observation
 from onepath.inference.options import FitOptions
-from onepath.inference.posterior.clustering import Level, clustering_of
+from onepath.inference.posterior.clustering import Level, clustering_of, within_record
 from onepath.inference.posterior.increments import increments
 from onepath.inference.posterior.mixture import Completed, CompletionOptions, complete_at, with_features
 from onepath.inference.result import Fit
@@ -203,9 +203,14 @@ def widened(found: Fit, since: Floats, options: FitOptions, cells: Cells | None 
     law, _, constant = guessed(steps, transitions.points)
     if not law.found:
         return found
-    change = Change(Level(4.0 * law.spread**2, law.memory, learned=False), since)
+    spread = within_record(law.spread, law.memory, transitions.dt, since)
+    change = Change(Level(4.0 * spread**2, law.memory, learned=False), since)
+    cells = _cells(transitions, found.units, options) if cells is None else cells
     completed = _completed_like(transitions, found, options, found.learned, change, cells)
-    return found._replace(completed=completed._replace(posterior=completed.posterior.with_constant_noise(constant)))
+    posterior = completed.posterior
+    if posterior.holds_constant_noise(np.asarray(cells.x), np.asarray(cells.weight)):
+        posterior = posterior.with_constant_noise(constant)
+    return found._replace(completed=completed._replace(posterior=posterior))
 
 
 def _cells(transitions: Transitions, units: Units, options: FitOptions) -> Cells:

@@ -27,9 +27,10 @@ from onepath.gp.features import Basis, Unknown
 from onepath.gp.features import Known as Given
 from onepath.gp.kernels import Cubic, Driven, Linear, Matern
 from onepath.gp.periodic import Harmonics, PeriodicMatern
+from onepath.graph.formula import Formula
 from onepath.graph.graph import Graph
 from onepath.graph.laws import LAWS, Law
-from onepath.graph.physics import Known
+from onepath.graph.physics import Known, Part, Physics
 from onepath.graph.velocity import itself, ones
 from onepath.inference.adequacy import Stiffness
 from onepath.inference.disturbance.disturbance import Banded
@@ -57,8 +58,9 @@ OWN: dict[str, type] = {
         *(Optimum, Stiffness, Methods, Exact),
         *(Observed, Reading, Given),
         *(Banded, Jumps, Tails, Volatility),
+        *(Formula, Part, Physics),
     )
-}
+} | {"KnownPart": Known}
 """Classes of this package by the name that files call them by, wherever they live."""
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {"itself": itself, "ones": ones}
@@ -137,10 +139,10 @@ def _encode_object(value: Any, keep: Callable[[np.ndarray], int], where: str) ->
 
 def _unsavable(value: Any, where: str) -> Unsavable:
     cls = type(value)
-    if isinstance(value, Known | FunctionType | BuiltinFunctionType):
+    if isinstance(value, FunctionType | BuiltinFunctionType):
         return Unsavable(
             f"{where} is known by a function of Python, which a model file cannot hold: opening a file never runs "
-            "anybody's code. Keep the script that fits the model; or pickle it, if the function stands in a module."
+            "anybody's code. Write it as text, as in Known('-k * x', k=1.0); or keep the script that fits the model."
         )
     return Unsavable(
         f"{where} is of the class {cls.__module__}.{cls.__qualname__}, which a model file cannot hold: it names "

@@ -11,6 +11,7 @@ from onepath.after.states import noise_of
 from onepath.data.reading import spaced
 from onepath.data.statistics import mean_square
 from onepath.gp.features import Known as Given
+from onepath.graph.formula import Formula
 from onepath.graph.laws import EULER
 from onepath.inference.disturbance.disturbance import Banded
 from onepath.model import Model
@@ -123,7 +124,8 @@ def known(model: Model) -> str | None:
         if getattr(physics, role) is not None:
             rest = getattr(model.graph, role)
             more = (" and an unknown rest" if role == "drift" else " and an unknown factor") if rest else ""
-            parts.append(f"the {role}, by a function{more}")
+            function = getattr(physics, role).function
+            parts.append(f"the {role}, {function.text if isinstance(function, Formula) else 'by a function'}{more}")
     found = [f"{name} = {one.value:.4g} [{one.lower:.4g}, {one.upper:.4g}]" for name, one in model.known().items()]
     return "; ".join([*parts, *found]) or None
 

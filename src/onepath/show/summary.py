@@ -106,7 +106,7 @@ def _smoothness(model: Model) -> list[str]:
 
 def _follows(model: Model) -> list[str]:
     """Fixed points and passages, or modes."""
-    first, *others = (line.strip() for line in str(consequences(model, 0.9, 400, 0)).splitlines())
+    first, *others = (line.strip() for line in consequences(model, 0.9, 400, 0).brief().splitlines())
     return [f"Follows     {first}", *(f"            {line}" for line in others)]
 
 

@@ -156,11 +156,18 @@ def law_checks(residuals: Residuals, times: str, room: Floats | None = None) -> 
 
 
 def diagnosis_of(checks: list[Check], equation: str = "dX = f(X) dt + σ(X) dW") -> Diagnosis:
-    """Correct the p-values for the number of questions; name what says most first."""
+    """Correct the p-values for the number of questions; name what says most first.
+
+    An explanation that is not flagged has no p-value: the one it would have is that of what it does not explain.
+    """
+
+    def said(check: Check, p: float, flag: bool) -> float:
+        return p if flag or check.budget is not None else np.nan
+
     corrected = holm(checks)
     flags = [check.matters and p < LEVEL for check, p in zip(checks, corrected, strict=True)]
     questions = [
-        CheckResult(check.name, check.fault if flag else check.fine, check.statistic, p, flag)
+        CheckResult(check.name, check.fault if flag else check.fine, check.statistic, said(check, p, flag), flag)
         for check, p, flag in zip(checks, corrected, flags, strict=True)
     ]
     raised = [check for check, flag in zip(checks, flags, strict=True) if flag]

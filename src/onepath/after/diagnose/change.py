@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from onepath.after.diagnose.check import Check, smallest
 from onepath.after.diagnose.residuals import Residuals, normal_tail
+from onepath.numerics import chances
 from onepath.numerics.arrays import Floats, Integers
 
 SPLITS = (0.25, 0.5, 0.75)
@@ -38,7 +38,7 @@ def ask_drift_change(residuals: Residuals) -> Check:
         late = _late(residuals, split)
         full = np.column_stack([design, design * late[:, None]])
         gain = _explained(residuals.weighted(full), z) - without
-        logs.append(stats.chi2.logsf(gain / variance, design.shape[1]))
+        logs.append(chances.chi_squared(gain / variance, design.shape[1]))
         shares.append(gain / variance / residuals.total)
     k = int(np.argmin(np.min(logs, axis=1)))
     share = float(np.max(shares[k]))
@@ -168,7 +168,7 @@ def _line(z: Floats) -> Line:
     # k bins over the mean of SIDE k others are F(2k, 2k SIDE)
     log_p, height = -SIDE * np.log1p(ratio / SIDE), power[bins[k]]
     if stretches > 1:  # where noise adds up too
-        log_p, height = stats.f.logsf(ratio, 2 * stretches, 2 * stretches * SIDE), height - around[k]
+        log_p, height = chances.f_ratio(ratio, 2 * stretches, 2 * stretches * SIDE), height - around[k]
     # a wave of amplitude A over n residuals has the power (A n / 2)², and A² / 2 of the variance
     share = 2.0 * height / n / np.sum(np.square(centred))
     return Line(float(min(0.0, log_p + np.log(len(bins)))), float(FINER * n / bins[k]), float(share), stretches == 1)

@@ -77,7 +77,7 @@ class Disturbance(ABC):
     """Random variables in the drawing of the graph, and what they join."""
 
     price: ClassVar[float]
-    """ln of how much more probable it must make the data to be believed."""
+    """By how much the log evidence must be larger with it for it to be believed."""
 
     @property
     def given(self) -> bool:

@@ -14,7 +14,7 @@ from onepath.graph.graph import Graph, graph_at
 from onepath.inference.posterior.evaluate import in_chunks
 from onepath.inference.posterior.posterior import Member, Posterior
 from onepath.numerics.arrays import Floats
-from onepath.numerics.compiled import Bound, compiled
+from onepath.numerics.compiled import Bound, Fixed, compiled
 
 Increments = Callable[[Array, Array], tuple[Array, Array]]
 """Points (n, d) and durations (n,) to means (n, d) and covariances (n, d, d) of increments, standardised."""
@@ -83,7 +83,7 @@ def _as_fitted(
 
 def _mean_increments(posterior: Posterior, u: Floats, dt: Floats) -> tuple[Floats, Floats]:
     members = np.asarray(posterior.members.theta), posterior.representers(), np.asarray(posterior.mass)
-    program = Bound(_as_fitted, *members, posterior.graph, posterior.mask)
+    program = Bound(_as_fitted, Fixed(*members, posterior.graph, posterior.mask))
     mean, covariance = in_chunks(program, u, dt)
     return mean, covariance
 

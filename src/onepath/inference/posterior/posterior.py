@@ -1,7 +1,6 @@
 """What is known after completion: weights ~ N(ŵ, Fisher⁻¹) for each of several θ, and the prior elsewhere."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import equinox as eqx
 import jax
@@ -15,11 +14,15 @@ from onepath.inference.completion import Block, Objective, Place
 from onepath.inference.completion.features import Features, FeatureSource
 from onepath.numerics.arrays import Floats, Integers
 from onepath.numerics.blocks import Blocks
-from onepath.numerics.compiled import Bound, compiled
+from onepath.numerics.compiled import Bound, Fixed, compiled
 from onepath.numerics.linalg import constant, lower_root, lower_roots, lower_solved, square_root, upper_solved
+from onepath.numerics.modules import Module, changed
+
+HALF_WIDTH, OUTSIDE = 2.576, 0.1
+"""Half of a 99 % band's width in standard deviations, and the share of the data that may lie where it does not hold."""
 
 
-class Member(eqx.Module):
+class Member(Module):
     """Laplace's approximation for one θ. `lower` is the Cholesky factor of the Fisher matrix."""
 
     theta: Float[Array | np.ndarray, "*s k"]
@@ -38,7 +41,7 @@ def member_of(objective: Objective, place: Place, theta: Floats, blocks: Sequenc
     return Member(theta, weights, lower)
 
 
-class Posterior(eqx.Module):
+class Posterior(Module):
     """A mixture over θ: `members` carry a leading axis, `mass` is how probable each is.
 
     One member alone holds θ fixed at its best value; several also account for what is not known about θ. In one of them
@@ -66,19 +69,34 @@ class Posterior(eqx.Module):
         """The graph with the parameters of one member."""
         return self.graph if member.theta.size == 0 else graph_at(self.graph, self.mask, member.theta)
 
+    def holds_constant_noise(self, u: Floats, weight: Floats) -> bool:
+        """Whether 99 % bands of the others hold the σ of constant noise at nearly all points (n, d).
+
+        Where they do not, what is shown would be far from its own bands. Points count by weight; judged before the
+        link, where a function's band is nearly normal. True where there is no such member.
+        """
+        if self.band_mass is None:
+            return True
+        means, covariances = self.member_moments(u)
+        mean, covariance = changed(self, mass=self.band_mass).combined(means, covariances)
+        first = self.graph.drifts
+        apart = np.abs(means[-1] - mean)[:, first:, 0]
+        spread = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))[:, first:]
+        return bool(np.average(np.mean(apart > HALF_WIDTH * spread, axis=1), weights=weight) <= OUTSIDE)
+
     def with_constant_noise(self, probability: float) -> "Posterior":
         """As probable as something else says, where that was asked."""
         if self.band_mass is None:
             return self
         varying = (1.0 - probability) * np.asarray(self.band_mass)[:-1]
-        return replace(self, mass=constant([*varying, probability]))
+        return changed(self, mass=constant([*varying, probability]))
 
     @property
     def most_probable(self) -> "Posterior":
         """Its most probable member alone."""
         s = int(np.argmax(np.asarray(self.mass)))
         alone = jax.tree.map(lambda leaf: np.asarray(leaf)[s : s + 1], self.members)
-        return replace(self, members=alone, mass=constant([1.0]), band_mass=None)
+        return changed(self, members=alone, mass=constant([1.0]), band_mass=None)
 
     def sources(self, u: Floats, order: int = 0) -> Iterator[tuple[Member, Features]]:
         """Each member, with its features at points (n, d)."""
@@ -96,7 +114,10 @@ class Posterior(eqx.Module):
 
     def moments(self, u: Floats, order: int = 0) -> tuple[Floats, Floats]:
         """The same for all members together: (n, f, k) and (n, f, f)."""
-        means, covariances = self.member_moments(u, order)
+        return self.combined(*self.member_moments(u, order))
+
+    def combined(self, means: Floats, covariances: Floats) -> tuple[Floats, Floats]:
+        """Mean and covariance of the mixture, from those of its members."""
         mass = np.asarray(self.mass)
         mean = np.tensordot(mass, means, axes=1)
         apart = (means - mean)[..., 0]
@@ -153,7 +174,7 @@ def informed(posterior: Posterior, drift: float, diffusion: float) -> Posterior:
     share = np.where(np.arange(functions) < posterior.graph.drifts, drift, diffusion)
     root, one = np.repeat(np.sqrt(share), p), np.eye(functions * p)
     lower = [lower_root(one + root[:, None] * (each @ each.T - one) * root) for each in lowers]
-    return replace(posterior, members=replace(posterior.members, lower=np.stack(lower)))
+    return changed(posterior, members=changed(posterior.members, lower=np.stack(lower)))
 
 
 @compiled
@@ -181,7 +202,7 @@ class PriorCovariance:
 
     def __init__(self, graph: Graph, mask: Mask, u: Floats) -> None:
         self.blocks = Blocks.of(*np.shape(u))
-        self.between = Bound(_prior_covariances, graph, mask)
+        self.between = Bound(_prior_covariances, Fixed(graph, mask))
         self.functions, self.parts = graph.functions, self.blocks.cut(u)
 
     def __call__(self, theta: Floats) -> Floats:

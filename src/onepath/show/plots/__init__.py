@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 import matplotlib
 
+from onepath.inference.disturbance.volatility import Volatility
 from onepath.model import Model
-from onepath.show.plots import curves, driven, fields, residuals
+from onepath.show.plots import curves, disturbed, driven, fields, residuals
 from onepath.show.plots.style import STYLE, Truth
 
 
@@ -27,6 +28,7 @@ FIGURES = {
     "ellipses": Drawing(fields.ellipses),
     "maps": Drawing(fields.maps),
     "inputs": Drawing(driven.inputs),
+    "level": Drawing(disturbed.level),
     "forecast": Drawing(curves.forecast),
     "diagnosis": Drawing(residuals.diagnosis),
 }
@@ -37,8 +39,9 @@ BY_DIMENSION = {1: ("potential", "density"), 2: ("field", "ellipses", "maps")}
 def figures_of(model: Model) -> list[str]:
     """Names of the figures that this model has."""
     along = ("inputs",) if model.variables else ()
+    clustered = ("level",) if isinstance(model.disturbance, Volatility) and model.disturbance.found else ()
     shape = BY_DIMENSION.get(model.dimension, ())
-    return ["trajectory", "drift", "diffusion", *along, *shape, "forecast", "diagnosis"]
+    return ["trajectory", "drift", "diffusion", *along, *clustered, *shape, "forecast", "diagnosis"]
 
 
 WIDE, PHONE = 7.6, 4.8
@@ -53,6 +56,8 @@ def size_of(name: str, model: Model, phone: bool = False) -> tuple[float, float]
     width, rows = (PHONE, 4) if phone else (WIDE, 2)
     if name == "inputs":
         return width, along
+    if name == "level":
+        return width, 2.6
     if name in ("trajectory", "forecast"):
         return width, 1.2 + 1.5 * dimension
     if name in ("drift", "diffusion") and dimension > 1:
@@ -76,7 +81,7 @@ def draw(model: Model, name: str, figure: Any, truth: Truth | None = None) -> No
 
 def _overview(model: Model, figure: Any, truth: Truth | None) -> None:
     """The trajectory above, everything else in two columns or whole rows below."""
-    whole = ["trajectory", "inputs", "maps", "forecast", "diagnosis"] + (
+    whole = ["trajectory", "inputs", "level", "maps", "forecast", "diagnosis"] + (
         ["drift", "diffusion"] if model.dimension > 1 else []
     )
     names = figures_of(model)

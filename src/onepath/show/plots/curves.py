@@ -12,6 +12,7 @@ from onepath.after.states import states
 from onepath.model import Curve, Model, asked_once
 from onepath.numerics.arrays import Floats, Integers
 from onepath.show.numbers import QUANTILES, Shown, shown_at
+from onepath.show.plots.disturbed import mark_jumps
 from onepath.show.plots.style import (
     FIT,
     INK,
@@ -69,9 +70,12 @@ def trajectory(model: Model, figure: Any) -> None:
         t, x = _with_breaks(when(model, observed.t), observed.x[:, i], observed.step)
         shown = _thinned(x)
         axes.plot(t[shown], x[shown], color=FIT if i == 0 else SECOND if i == 1 else INK, lw=0.8)
+        mark_jumps(axes, model, i)
         axes.set_ylabel(plain(observed.names[i]))
     time_axis(panels[-1], model)
     panels[0].set_title("Trajectory")
+    if panels[0].get_legend_handles_labels()[1]:
+        legend_above(panels[0])
 
 
 def _hidden(model: Model, figure: Any) -> None:

@@ -10,12 +10,13 @@ from onepath.data.calendar import written
 from onepath.io.atomic import check_free, write_atomically
 from onepath.model import Model
 from onepath.show.about import About, today
-from onepath.show.plots import BY_DIMENSION, FIGURES, size_of
+from onepath.show.graph import drawn
+from onepath.show.plots import BY_DIMENSION, FIGURES, figures_of, size_of
 from onepath.show.plots.curves import fan_of
 from onepath.show.plots.style import Truth
 from onepath.show.reach import dependence
 from onepath.show.report import words
-from onepath.show.report.figures import svg_of
+from onepath.show.report.figures import inlined, svg_of
 from onepath.show.report.page import figure, page, paragraph, section, table
 from onepath.show.report.typeset import number, typeset
 from onepath.show.sentences import caution, polynomials
@@ -34,7 +35,10 @@ CAPTIONS = {
     "diagnosis": "Whitened residuals, independent standard normal numbers if the model is right: in time; their "
     "autocorrelation, grey where 90 % would lie; against normal quantiles; and the diffusion as every 2nd, 3rd, 5th, "
     "10th point has it, with its 90 % range, which is 1 if the diffusion does not depend on the step.",
+    "level": "By what factor the noise was larger than σ(x) at each time, with its 90 % band.",
     "inputs": "Drift and noise along each input, the others held where they are, with 90 % bands.",
+    "graph": "The computational graph that was completed, from a state Xₙ to its increment Yₙ: unknown functions red, "
+    "random variables blue.",
     "forecast": "From the last state onwards: the median and the central 50 % and 90 % of simulated paths, what is not "
     "known about drift and diffusion included.",
 }
@@ -64,6 +68,11 @@ class Numbered:
         wide = size_of(name, self.model) != size_of(name, self.model, phone=True)
         return figure(self._drawn(name), caption, self._drawn(name, phone=True) if wide else None)
 
+    def graph(self) -> str:
+        """The computational graph."""
+        self.count += 1
+        return figure(inlined(drawn(self.model), self.count, "graph"), CAPTIONS["graph"])
+
     def _drawn(self, name: str, phone: bool = False) -> str:
         self.count += 1
         return svg_of(self.model, name, self.count, self.truth, phone)
@@ -91,7 +100,9 @@ def report_page(
         *_forecast(model, draw),
         *_diagnostics(diagnosis, draw),
         section("parameters", "Learned parameters", *_parameters(model)),
-        section("origin", "How this was made", table(words.model_facts(model)), table(words.origin(about))),
+        section(
+            "origin", "How this was made", draw.graph(), table(words.model_facts(model)), table(words.origin(about))
+        ),
     ]
     return page(
         title,
@@ -133,6 +144,8 @@ def _functions(model: Model, draw: Numbered) -> list[str]:
     parts = [f'<div class="pair">{pair}</div>' if model.dimension == 1 else pair]
     if model.variables:
         parts += [draw("inputs"), paragraph(words.held(model)), *map(paragraph, dependence(model))]
+    if "level" in figures_of(model):
+        parts.append(draw("level"))
     return parts
 
 
@@ -144,9 +157,8 @@ def _others(model: Model) -> list[str]:
 def _consequences(model: Model) -> list[tuple[str, str, str]]:
     """Left out where nothing follows: a density without a mode or a trough within the data's range."""
     rows, said = words.consequences_table(model), words.about_consequences(model)
-    if not rows.body:
-        return []
-    return [section("follows", "What follows", table(rows, kind="numbers"), *map(paragraph, said))]
+    listed = [table(rows, kind="numbers")] if rows.body else []
+    return [section("follows", "What follows", *listed, *map(paragraph, said))] if said else []
 
 
 def _geometry(model: Model, draw: Numbered) -> list[tuple[str, str, str]]:

@@ -11,7 +11,9 @@ from onepath.model import Model
 from onepath.show.plots import draw, size_of
 from onepath.show.plots.style import FIT, INK, LINE, MUTED, SECOND, STYLE, Truth
 
+PAPER, UNKNOWN = "#ffffff", "#c2351f"
 VARIABLES = {INK: "--ink", MUTED: "--muted", LINE: "--line", FIT: "--fit", SECOND: "--second"}
+VARIABLES |= {PAPER: "--paper", UNKNOWN: "--warn"}
 COLOUR = re.compile("|".join(VARIABLES), re.IGNORECASE)
 
 SVG, LINK = "http://www.w3.org/2000/svg", "{http://www.w3.org/1999/xlink}href"
@@ -42,7 +44,7 @@ def inlined(svg: str, number: int, described: str) -> str:
                 name, value = "href", f"#f{number}-{value.removeprefix('#')}"
             element.set(name, _coloured(REFERENCE.sub(rf"url(#f{number}-\1)", value)))
         if element.tag == "style" and element.text:
-            element.text = _coloured(element.text)
+            element.text = _coloured(REFERENCE.sub(rf"url(#f{number}-\1)", element.text))
         element.tail = "\n" if element.tail and not element.tail.strip() else element.tail
     for metadata in root.findall("metadata"):
         root.remove(metadata)

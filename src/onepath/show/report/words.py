@@ -49,7 +49,7 @@ def data_facts(model: Model, about: About) -> Rows:
     weekends = sentences.weekends(model)
     rows = [("Source", about.source)] if about.source else []
     rows += [
-        ("State", f"{', '.join(observed.names)} ({observed.dimension} dimension{'s' * (observed.dimension > 1)})"),
+        ("State", f"{', '.join(model.names)} ({model.dimension} dimension{'s' * (model.dimension > 1)})"),
         *([("Inputs", reach.described(model))] if model.variables else []),
         ("Rows", f"{observed.rows}" + (f" in {records} trajectories" if records > 1 else "")),
         *([("Kept of them", sentences.streamed(model))] if observed.whole is not None else []),
@@ -100,11 +100,15 @@ def about_noise(model: Model) -> list[str]:
 
 
 def about_consequences(model: Model) -> list[str]:
-    """What the points or modes of the table are."""
+    """What the points or modes of the table are; nothing where there are none."""
     found, what = consequences(model, 0.9, 400, 0), "Modes of the drift's best linear approximation"
     if model.dimension == 1:
         what = "Modes and troughs of the stationary density" if found.by_density else "Zeros of the drift"
+    if not (found.fixed_points or found.modes or found.velocity):
+        return []
     shares = "The last column says how many of the posterior draws have it."
+    if found.many:
+        return [f"{what}, within the data's range: {found.many}", *found.notes]
     return [f"{what}, within the data's range. {shares}", *found.notes]
 
 
@@ -116,10 +120,10 @@ def consequences_table(model: Model) -> Rows:
     def add(what: str, band: Band, share: str = "") -> None:
         body.append((what, *banded(band.median, band.lower, band.upper), share))
 
-    for point in found.fixed_points:
+    for point in [] if found.many else found.fixed_points:
         add(f"{found.kind(point).capitalize()}, {model.names[0]}", point.position, f"{point.share:.0%}")
         add(f"Slope {'there' if found.by_density else 'of the drift there'}, {per}", point.slope)
-    for passage in found.passages:
+    for passage in [] if found.many else found.passages:
         add(f"Mean time from {passage.start:.4g} to {passage.end:.4g}, {times}", passage.time)
     if found.velocity is not None:
         add(f"Mean velocity, {per}", found.velocity)
