@@ -8,9 +8,10 @@ if TYPE_CHECKING:
     from onepath.after.mend import Mended
     from onepath.graph.physics import Known
     from onepath.model import Model
+    from onepath.panel.panel import Panel, fit_panel
     from onepath.sde import SDE
 
-__all__ = ["SDE", "Known", "Mended", "Model", "Paths", "__version__", "load", "mend"]
+__all__ = ["SDE", "Known", "Mended", "Model", "Panel", "Paths", "__version__", "fit_panel", "load", "mend"]
 
 _HOMES = {
     "SDE": "onepath.sde",
@@ -18,6 +19,8 @@ _HOMES = {
     "Model": "onepath.model",
     "Paths": "onepath.after.forecast",
     "Mended": "onepath.after.mend",
+    "Panel": "onepath.panel.panel",
+    "fit_panel": "onepath.panel.panel",
 }
 
 

@@ -425,7 +425,8 @@ class Model(InNotebooks):
 
 def model_of(trajectory: Trajectory, fit: Fit, methods: Methods, seconds: float, bounds: Floats | None = None) -> Model:
     """What a fit to a trajectory came to."""
-    completed, volume = fit.completed, fit.transitions.total * float(np.sum(np.log(fit.units.scale)))
+    total = fit.transitions.total if trajectory.whole is None else trajectory.whole.transitions
+    completed, volume = fit.completed, total * float(np.sum(np.log(fit.units.scale)))
     return Model(
         trajectory=trajectory,
         transitions=fit.transitions,

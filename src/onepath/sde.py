@@ -11,7 +11,7 @@ from onepath.after.consequences import Consequences, consequences
 from onepath.after.disturbed import FoundJumps, FoundVolatility, jumps_of, tails_of, volatility_of
 from onepath.after.equations import Equations, equations_of
 from onepath.after.forecast import Paths, forecast, simulate
-from onepath.after.learn import learn
+from onepath.after.learn import learn, learn_streamed
 from onepath.after.states import Noise, States, noise_of, score_readings, states
 from onepath.data.inputs import read_at
 from onepath.data.reading import is_from_pandas
@@ -22,11 +22,14 @@ from onepath.graph.graph import Graph
 from onepath.graph.laws import Law
 from onepath.inference.adequacy import Stiffness
 from onepath.inference.disturbance.disturbance import Banded
+from onepath.inference.fit import cells_wanted
 from onepath.inference.learning.optimisers import Optimum
 from onepath.inference.observation import Observation
-from onepath.inference.options import read_options
+from onepath.inference.options import check_streamable, read_options
 from onepath.inference.posterior.posterior import Posterior
-from onepath.inference.progress import Listener, Progress
+from onepath.inference.progress import Listener, Progress, told_of
+from onepath.io.chosen import Chosen
+from onepath.io.stream import is_stream, read_stream
 from onepath.model import Estimate, Model, read_readings, read_transitions
 from onepath.numerics.arrays import Floats
 from onepath.numerics.caution import caution
@@ -303,6 +306,8 @@ class SDE(Estimator):
         calendar: str = "auto",
         error: Any = None,
         inputs: Any = None,
+        values: Sequence[str] = (),
+        group: str | None = None,
     ) -> Self:
         """Learn drift and diffusion.
 
@@ -310,7 +315,9 @@ class SDE(Estimator):
         ----------
         x : array (n,) or (n, d), pandas Series or DataFrame, xarray DataArray or Dataset, or a list of such
             The trajectory, or several. Rows with NaN are missing. Of xarray's, `time` is the dimension of dates, that
-            of this name, or the first.
+            of this name, or the first. What is longer than memory comes as a stream: an iterator of tables or arrays,
+            the path of a file or of a folder of Parquet files, a PyArrow or Dask data set. It is read once, in constant
+            memory; `t` is then the name of the column that tells the time.
         t, dt : times of the rows, or the step between them
             Exactly one of them; pandas objects indexed by dates, and xarray's with times, need neither.
         unit : str, optional
@@ -327,6 +334,8 @@ class SDE(Estimator):
         inputs : array (n,) or (n, q), pandas Series or DataFrame, dictionary of columns, or a list of such
             What drives drift and diffusion besides the state, known at the start of each step: numbers, or a few
             classes as text or booleans, with a row for each of x. Steps that begin where one is missing are left out.
+        values, group : names of columns, optional
+            Of a stream of tables: the state, and what tells its trajectories apart.
 
         Returns
         -------
@@ -335,11 +344,51 @@ class SDE(Estimator):
         """
         begun, watch = time.perf_counter(), Progress(self.progress)
         settings = self.get_params()
+        if is_stream(x):
+            if error is not None or inputs is not None or calendar == "business":
+                raise ValueError("error=, inputs= and calendar='business' need all rows in memory, and x is a stream")
+            chosen = Chosen(time=t, group=group, values=tuple(values), dt=dt, unit=unit)
+            return self.fit_stream(x, chosen, gap=gap)
+        if group is not None or values:
+            raise ValueError("group and values name columns of a stream, and x is none: pass a list of trajectories")
         options = read_options(settings, watch, errors=error is not None, inputs=inputs is not None)
         told = {"error": error, "partly": options.observation.takes_parts, "inputs": inputs}
         trajectory = read_trajectory(x, t=t, dt=dt, unit=unit, gap=gap, calendar=calendar, **told)
         with watch:
             model, said = learn(trajectory, settings, options, begun)
+        self._take(model)
+        for text in said:
+            caution(text)
+        return self
+
+    def fit_stream(
+        self,
+        source: Any,
+        chosen: Chosen,
+        *,
+        gap: float = 10.0,
+        notes: list[str] | None = None,
+        resume: str | Path | None = None,
+    ) -> Self:
+        """Learn from a stream: what `fit` does with one, for a source of which more has been said.
+
+        With `resume`, how far reading is is kept in that file, so that an interrupted one goes on from there.
+        """
+        begun, watch = time.perf_counter(), Progress(self.progress)
+        settings = self.get_params()
+        options = read_options(settings, watch)
+        check_streamable(options, settings)
+        with watch:
+            streamed = read_stream(
+                source,
+                chosen,
+                gap,
+                lambda dimension: cells_wanted(dimension, options),
+                [] if notes is None else notes,
+                lambda rows, total: watch.now_and_then(told_of(rows, total, watch.passed)),
+                None if resume is None else Path(resume),
+            )
+            model, said = learn_streamed(streamed, settings, options, begun)
         self._take(model)
         for text in said:
             caution(text)

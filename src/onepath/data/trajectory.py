@@ -9,7 +9,7 @@ from onepath.data.clocks import UNDATED, Clock, in_unit, median_length, read_clo
 from onepath.data.inputs import Inputs, Variables, check_vary, listed, outside, read_inputs, read_known
 from onepath.data.labelled import is_labelled, read_labelled
 from onepath.data.marks import check_marks
-from onepath.data.reading import REAL, is_from_pandas, printable, read_array, read_numbers, read_scalar
+from onepath.data.reading import REAL, is_from_pandas, printable, read_array, read_numbers, read_scalar, spaced
 from onepath.data.soundness import LEAST_TRANSITIONS, check_sound
 from onepath.numerics.caution import caution
 
@@ -21,9 +21,23 @@ CALENDARS = ("auto", "business", "all")
 """Which days count where times are dates."""
 
 
+class Whole(NamedTuple):
+    """Of a stream, which was never in memory: what a trajectory is a sample of."""
+
+    rows: int
+    transitions: int
+    records: int
+    stretches: int  # of consecutive rows in the sample
+
+    def told(self, looked_at: int) -> str:
+        """At how much of it a question looked."""
+        share = f"{spaced(looked_at)} of {spaced(self.transitions)} steps"
+        return f"looked at {share}, in {self.stretches} stretches spread evenly"
+
+
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """What was observed: rows in time order, records one after another."""
+    """What was observed: rows in time order, records one after another; of a stream, a sample of its rows."""
 
     x: np.ndarray  #: (n, d), rows with NaN are missing
     t: np.ndarray  #: (n,), in `unit`, from the start of the first record or as given
@@ -37,6 +51,7 @@ class Trajectory:
     period: np.ndarray | None = None  #: (d,), of angles; 0 for what is none
     error: np.ndarray | None = None  #: (n, d), standard errors of single readings, where they were given
     inputs: Inputs | None = None  #: what drives it besides
+    whole: Whole | None = None  #: what this is a sample of
 
     @property
     def dimension(self) -> int:
@@ -46,7 +61,17 @@ class Trajectory:
     @property
     def transitions(self) -> int:
         """How many steps there are to learn from."""
-        return len(self.step)
+        return len(self.step) if self.whole is None else self.whole.transitions
+
+    @property
+    def rows(self) -> int:
+        """How many were read."""
+        return len(self.t) if self.whole is None else self.whole.rows
+
+    @property
+    def records(self) -> int:
+        """How many trajectories were handed in."""
+        return int(self.record.max()) + 1 if self.whole is None else self.whole.records
 
     @property
     def times(self) -> str:

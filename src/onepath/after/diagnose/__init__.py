@@ -84,6 +84,8 @@ def diagnose(model: Model) -> Diagnosis:
     else:  # what readings have that states have not is what a hidden state's noise is learned from
         checks = [check._replace(within=None) for check in checks]
     found = diagnosis_of([*readings, *checks, ask_step(model, residuals), ask_reach(model)], model.equation)
+    if model.trajectory.whole is not None:
+        return replace(found, looked=model.trajectory.whole.told(len(residuals.z)))
     return found if residuals.sample is None else replace(found, looked=residuals.sample.told)
 
 

@@ -69,6 +69,8 @@ class Numbered:
     def __call__(self, name: str) -> str:
         hidden = self.model.observed is not None and name in HIDDEN_CAPTIONS
         caption = HIDDEN_CAPTIONS[name] if hidden else CAPTIONS[name]
+        if name == "trajectory" and self.model.trajectory.whole is not None:
+            caption = "What was kept of the stream, in stretches that are spread evenly. Between them nothing is drawn."
         if self.truth is not None and FIGURES[name].shows_truth:
             caption += " Dashed or thin black: the truth."
         wide = size_of(name, self.model) != size_of(name, self.model, phone=True)
