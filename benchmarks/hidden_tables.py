@@ -188,9 +188,9 @@ def coarse_text(results):
     cells = [cell["filtered"] for (kind, _), cells in grouped(results).items() if kind == "coarse" for cell in cells]
     noise, sigma = ([cell[part] for cell in cells] for part in ("noise", "diffusion"))
     held, also, said = (sum(cell[part] for cell in cells) for part in ("noise held", "diffusion held", "said"))
-    return (
-        f"Over {len(cells)} records the noise found is {np.median(noise) / 0.5:.2f} times the true one in the median, from "
-        f"{min(noise) / 0.5:.2f} to {max(noise) / 0.5:.2f}, and σ {np.median(sigma):.2f} times, from {min(sigma):.2f} to "
-        f"{max(sigma):.2f}; the band of the noise held the truth in {held:.0f}, that of σ in {also:.0f}, and the summary "
-        f"said that they are hardly told apart in {said:.0f}."
-    )
+    found = f"the noise found is {np.median(noise) / 0.5:.2f} times the true one in the median"
+    spread = f"from {min(noise) / 0.5:.2f} to {max(noise) / 0.5:.2f}"
+    beside = f"σ {np.median(sigma):.2f} times, from {min(sigma):.2f} to {max(sigma):.2f}"
+    bands = f"the band of the noise held the truth in {held:.0f}, that of σ in {also:.0f}"
+    words = f"the summary said that they are hardly told apart in {said:.0f}"
+    return f"Over {len(cells)} records {found}, {spread}, and {beside}; {bands}, and {words}."
