@@ -11,7 +11,9 @@ from functools import partial
 from pathlib import Path
 
 import driven_tables
+import equation_tables
 import hidden_tables
+import mended_tables
 import numpy as np
 import population
 import stiff
@@ -142,6 +144,23 @@ def _driven(kept):
     }
 
 
+def _equations(kept):
+    tables = ("polynomial_table", "other_table", "said")
+    return {name.removesuffix("_table"): partial(getattr(equation_tables, name), kept) for name in tables}
+
+
+def _mended(kept):
+    return {
+        "planted": lambda: mended_tables.planted_table(kept),
+        "differenced": lambda: mended_tables.differenced_text(kept),
+        **{f"walk-{step}": partial(mended_tables.walked, RESULTS / "walk.txt", step) for step in WALK},
+    }
+
+
+WALK = ("fit", "mend", "forecast")
+"""Commands of the walk in docs/mend.md, as they were typed and what they printed."""
+
+
 def _noise(kept):
     return {
         "noise": lambda: hidden_tables.noise_table(kept),
@@ -162,10 +181,12 @@ def _kinds(kept):
 
 
 PAGES = {
+    "mend.md": {"mending": _mended, "mended_series": lambda kept: {"series": lambda: mended_tables.series_table(kept)}},
     "steps.md": {"stiff": _steps},
     "learning.md": {"population": _learning},
     "jumps.md": {"disturbed": _disturbed},
     "inputs.md": {"inputs": _driven},
+    "equations.md": {"equations": _equations},
     "hidden.md": {
         "hidden": _noise,
         "hidden-500": lambda kept: {"short": lambda: hidden_tables.short_table(kept)},
