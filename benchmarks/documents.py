@@ -165,6 +165,7 @@ def _noise(kept):
     return {
         "noise": lambda: hidden_tables.noise_table(kept),
         "none": lambda: hidden_tables.none_table(kept),
+        "ratios": lambda: hidden_tables.ratio_text(kept),
         "cost": lambda: hidden_tables.cost_text(kept),
     }
 
@@ -174,6 +175,7 @@ def _kinds(kept):
         "velocity": lambda: hidden_tables.velocity_table(kept),
         "blur": lambda: hidden_tables.blur_table(kept),
         "missing": lambda: hidden_tables.missing_table(kept),
+        "coarse": lambda: hidden_tables.coarse_text(kept),
         "long": lambda: hidden_tables.long_table(kept),
     }
 
