@@ -13,6 +13,7 @@ from pathlib import Path
 import driven_tables
 import equation_tables
 import hidden_tables
+import mended_tables
 import numpy as np
 import population
 import stiff
@@ -148,6 +149,18 @@ def _equations(kept):
     return {name.removesuffix("_table"): partial(getattr(equation_tables, name), kept) for name in tables}
 
 
+def _mended(kept):
+    return {
+        "planted": lambda: mended_tables.planted_table(kept),
+        "differenced": lambda: mended_tables.differenced_text(kept),
+        **{f"walk-{step}": partial(mended_tables.walked, RESULTS / "walk.txt", step) for step in WALK},
+    }
+
+
+WALK = ("fit", "mend", "forecast")
+"""Commands of the walk in docs/mend.md, as they were typed and what they printed."""
+
+
 def _noise(kept):
     return {
         "noise": lambda: hidden_tables.noise_table(kept),
@@ -161,10 +174,12 @@ def _kinds(kept):
         "velocity": lambda: hidden_tables.velocity_table(kept),
         "blur": lambda: hidden_tables.blur_table(kept),
         "missing": lambda: hidden_tables.missing_table(kept),
+        "long": lambda: hidden_tables.long_table(kept),
     }
 
 
 PAGES = {
+    "mend.md": {"mending": _mended, "mended_series": lambda kept: {"series": lambda: mended_tables.series_table(kept)}},
     "steps.md": {"stiff": _steps},
     "learning.md": {"population": _learning},
     "jumps.md": {"disturbed": _disturbed},

@@ -9,11 +9,13 @@
   is told the exposure and the one that learns it. Ratios of σ² and of the stiffness to the truth's.
 - missing: two dimensions of correlated noise, a fifth of the values of one channel missing, against nothing missing and
   as many complete rows.
+- long: what ten thousand, a hundred thousand and a million rows with noise take, exactly and filtered, in turn.
 
 Finished cells are kept in the output file and not computed again.
 """
 
 import argparse
+import resource
 import time
 import warnings
 from functools import lru_cache
@@ -22,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 from resumable import finish, kept
+from scipy.signal import lfilter
 
 SUBSTEPS = 20
 TRANSITIONS = {"velocity": 20_000, "blur": 20_000, "missing": 5000}
@@ -159,6 +162,25 @@ def missing(case, seed):
     return results
 
 
+def long(case, seed):
+    """An OU process read with the noise of an increment: seconds of the processor and memory, by how many rows."""
+    import onepath
+
+    rows, rng, left = case[0], np.random.default_rng([8004, seed]), np.exp(-0.01)
+    x = lfilter([1.0], [1.0, -left], np.sqrt(1 - left**2) * rng.standard_normal(rows))
+    z = x + np.std(np.diff(x)) * rng.standard_normal(rows)
+    results = {}
+    for method, settings in {"exact": {}, "filtered": {"measurement": "learn"}}.items():
+        begun = time.process_time()
+        sde = onepath.SDE(progress=False, **settings).fit(z, dt=0.01)
+        results[method] = {
+            "seconds": time.process_time() - begun,
+            "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            "diffusion": float(np.mean(np.square(sde.diffusion([-1.0, 0.0, 1.0])))) / 2.0 - 1.0,
+        }
+    return results
+
+
 KINDS = {
     "velocity": (
         velocity,
@@ -166,6 +188,7 @@ KINDS = {
     ),
     "blur": (blur, [("ou", 0.02), ("double well", 0.02)]),
     "missing": (missing, [("spiral",)]),
+    "long": (long, [(10_000,), (100_000,), (1_000_000,)]),
 }
 
 

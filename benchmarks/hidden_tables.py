@@ -152,3 +152,19 @@ def missing_table(results):
             rows.append([*row, percent(middle(cells, of("missing", "noise")))])
     columns = [f"{symbol}{what}" for symbol in ("f", "σσᵀ") for what in ("", ", whole rows", " ratio")]
     return markdown(["", "seeds", *columns, "noise off"], rows)
+
+
+def long_table(results):
+    """What long records take, compiled or not."""
+    rows = []
+    for (kind, case), cells in sorted(grouped(results).items(), key=lambda item: len(item[0][1])):
+        if kind == "long":
+            row = [case, str(len(cells))]
+            for method in ("exact", "filtered"):
+                row += [
+                    number(middle(cells, of(method, "seconds")), 1),
+                    f"{middle(cells, of(method, 'megabytes')):.0f}",
+                ]
+            rows.append([*row, percent(middle(cells, of("filtered", "diffusion")))])
+    columns = [f"{how}, {what}" for how in ("exact", "filtered") for what in ("seconds", "MB")]
+    return markdown(["rows", "seeds", *columns, "σ² off"], rows)

@@ -244,7 +244,7 @@ def test_a_fit_of_good_data_is_called_right(fits):
     assert isinstance(found, Diagnosis)
     assert found.faults == ()
     names = [question.name for question in found.questions]
-    assert len(names) == len(set(names)) == 15
+    assert len(names) == len(set(names)) == 16
     assert all(question.verdict and not question.flagged for question in found.questions)
     assert "known from the data" in found.questions[-1].verdict
 

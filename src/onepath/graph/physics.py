@@ -35,7 +35,7 @@ LOOKED_AT = 64
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Known:
-    """A drift or a diffusion that is known: `SDE(drift=Known(lambda x, k: -k * x, k=1.0))`, `Known("-k * x", k=1.0)`.
+    """A drift or a diffusion that is known, up to parameters, with an unknown rest or without.
 
     Parameters
     ----------
@@ -46,8 +46,19 @@ class Known:
         or x[0], x[1]; inputs are called by their names; and it can go into a model file.
     rest : bool
         Whether there is an unknown rest: added to a drift, a factor of a diffusion.
-    parameters : numbers
+    **parameters : numbers
         Where parameters begin, by name; they are learned. The same name in drift and diffusion is one parameter.
+
+    Examples
+    --------
+    >>> from onepath import SDE, Known
+    >>> from onepath.compare.processes import PROCESSES
+    >>> truth = PROCESSES["ou_slow"]  # dX = -X dt + 0.7 dW
+    >>> path = truth.simulate(500, random_state=0)[0]
+    >>> spring = Known("-k * x", k=2.0, rest=False)  # or lambda x, k: -k * x
+    >>> k = SDE(drift=spring).fit(path, dt=truth.dt).known_["k"]
+    >>> bool(k.lower < 1.0 < k.upper)
+    True
     """
 
     function: Callable[..., Any]

@@ -94,6 +94,24 @@ def _observation(settings: Mapping[str, Any], errors: bool) -> Observation:
     return Hidden(reading)
 
 
+def check_streamable(options: FitOptions, settings: Mapping[str, Any]) -> None:
+    """Refuse what needs the whole path at once, where it comes as a stream."""
+    asked = {
+        "a hidden state, or an observation of your own": not isinstance(options.observation, Exact),
+        "jumps, volatility or tails": options.disturbance is not None,
+        "since": settings["since"] is not None,
+        "a season or a trend": settings["season"] is not None or settings["trend"],
+        "an angle (periodic)": settings["periodic"] is not None,
+        f"learn={settings['learn']!r}": options.search is not None and options.search.method != "evidence",
+    }
+    wanted = [name for name, is_asked in asked.items() if is_asked]
+    if wanted:
+        raise ValueError(
+            f"{' and '.join(wanted)}: this needs the whole path in memory, and a stream passes by once. Leave it out, "
+            "or fit a part of the record that memory holds"
+        )
+
+
 def _is_papers_way(settings: Mapping[str, Any]) -> bool:
     """The paper's solvers and smoothing put the drift at its best in one step, which takes Euler's law."""
     return bool(settings["solver"] != "fisher" or settings["smoothing"] > 0)

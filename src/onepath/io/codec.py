@@ -20,7 +20,7 @@ from tinygp.kernels import base, distance, stationary
 from onepath.data.calendar import Business
 from onepath.data.clocks import Clock
 from onepath.data.inputs import Input, Inputs
-from onepath.data.trajectory import Trajectory
+from onepath.data.trajectory import Trajectory, Whole
 from onepath.data.transitions import Transitions, Units
 from onepath.data.weekends import Weekends
 from onepath.gp.features import Basis, Unknown
@@ -44,6 +44,7 @@ from onepath.inference.learning.optimisers import Optimum
 from onepath.inference.observation import Exact
 from onepath.inference.posterior.formulas import Formulas
 from onepath.inference.posterior.posterior import Member, Posterior
+from onepath.inference.tried import Line, Mending, Tried
 from onepath.io.errors import Damaged, Unsavable
 from onepath.io.former import FORMER
 from onepath.model import Methods
@@ -57,11 +58,12 @@ OWN: dict[str, type] = {
     cls.__name__: cls
     for cls in (
         *(Matern, Linear, Cubic, PeriodicMatern, Harmonics, Driven, Basis, Unknown, Graph, Member, Posterior),
-        *(Trajectory, Clock, Weekends, Business, Input, Inputs, Transitions, Units),
+        *(Trajectory, Whole, Clock, Weekends, Business, Input, Inputs, Transitions, Units),
         *(Optimum, Stiffness, Methods, Exact),
         *(Observed, Reading, Given),
         *(Banded, Jumps, Tails, Volatility),
         *(Formulas, Terms),
+        *(Mending, Tried, Line),
         *(Formula, Part, Physics),
     )
 } | {"KnownPart": Known}

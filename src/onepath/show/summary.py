@@ -10,7 +10,7 @@ def summarise(model: Model) -> str:
     """Whether the model fits, what was observed, what was learned, how it ended, and what follows."""
     about = [*_model(model), *_inputs(model), *_equations(model), *_smoothness(model)]
     learned = [*_data(model), *about, *_table(model)]
-    return "\n".join([diagnose(model).verdict, *_looked(model), *learned, *_follows(model)])
+    return "\n".join([diagnose(model).verdict, *_looked(model), *_mended(model), *learned, *_follows(model)])
 
 
 def _looked(model: Model) -> list[str]:
@@ -19,20 +19,27 @@ def _looked(model: Model) -> list[str]:
     return [f"Diagnosis   {looked}"] if looked else []
 
 
+def _mended(model: Model) -> list[str]:
+    """What came of trying cures, where that was asked."""
+    return [] if model.mending is None else [f"Mended      {model.mending.said}"]
+
+
 def _data(model: Model) -> list[str]:
     trajectory, steps = model.trajectory, numbers.steps(model)
     unit = f" {trajectory.unit}" if trajectory.unit else ""
     between = "" if steps.regular else f" (from {steps.shortest:.4g} to {steps.longest:.4g})"
-    records = int(trajectory.record.max()) + 1
+    records = trajectory.records
     lines = [
-        f"Data        {', '.join(trajectory.names)}: {len(trajectory.t)} rows"
+        f"Data        {', '.join(trajectory.names)}: {trajectory.rows} rows"
         + (f" in {records} records" if records > 1 else "")
-        + f", {len(model.transitions)} transitions, step {steps.middle:.4g}{unit}{between}"
+        + f", {trajectory.transitions} transitions, step {steps.middle:.4g}{unit}{between}"
     ]
     if trajectory.missing or trajectory.gaps:
         lines.append(
             f"            left out: {trajectory.missing} rows with missing values, {trajectory.gaps} recording gaps"
         )
+    if trajectory.whole is not None:
+        lines.append(f"            streamed: {sentences.streamed(model)}")
     if (said := sentences.weekends(model)) is not None:
         lines.append(f"            {said}")
     lines += [f"            {said}" for said in sentences.readings(model)]

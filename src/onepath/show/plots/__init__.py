@@ -8,7 +8,8 @@ import matplotlib
 from onepath.after.equations import equations_of
 from onepath.inference.disturbance.volatility import Volatility
 from onepath.model import Model
-from onepath.show.plots import curves, disturbed, driven, fields, residuals, terms
+from onepath.show.mended import compared
+from onepath.show.plots import curves, disturbed, driven, fields, mended, residuals, terms
 from onepath.show.plots.style import STYLE, Truth
 
 
@@ -33,6 +34,7 @@ FIGURES = {
     "forecast": Drawing(curves.forecast),
     "diagnosis": Drawing(residuals.diagnosis),
     "terms": Drawing(terms.terms),
+    "mended": Drawing(mended.before_and_after),
 }
 
 BY_DIMENSION = {1: ("potential", "density"), 2: ("field", "ellipses", "maps")}
@@ -44,7 +46,8 @@ def figures_of(model: Model) -> list[str]:
     clustered = ("level",) if isinstance(model.disturbance, Volatility) and model.disturbance.found else ()
     shape = BY_DIMENSION.get(model.dimension, ())
     beside = () if equations_of(model) is None else ("terms",)
-    return ["trajectory", "drift", "diffusion", *along, *clustered, *shape, "forecast", "diagnosis", *beside]
+    sides = ("mended",) if compared(model) else ()
+    return ["trajectory", "drift", "diffusion", *along, *clustered, *shape, "forecast", "diagnosis", *beside, *sides]
 
 
 WIDE, PHONE = 7.6, 4.8
@@ -65,6 +68,8 @@ def size_of(name: str, model: Model, phone: bool = False) -> tuple[float, float]
         return width, 2.6
     if name in ("trajectory", "forecast"):
         return width, 1.2 + 1.5 * dimension
+    if name == "mended":
+        return width, 2.9 * len(compared(model)) * (2 if phone else 1)
     if name in ("drift", "diffusion") and dimension > 1:
         return width, 3.3 * (dimension if phone else -(-dimension // 2))
     return {"maps": (width, 3.1 * rows), "diagnosis": (width, 2.7 * rows)}.get(name, (5.0, 3.6))
@@ -86,7 +91,7 @@ def draw(model: Model, name: str, figure: Any, truth: Truth | None = None) -> No
 
 def _overview(model: Model, figure: Any, truth: Truth | None) -> None:
     """The trajectory above, everything else in two columns or whole rows below."""
-    whole = ["trajectory", "inputs", "level", "maps", "forecast", "diagnosis"] + (
+    whole = ["trajectory", "inputs", "level", "maps", "forecast", "diagnosis", "mended"] + (
         ["drift", "diffusion"] if model.dimension > 1 else []
     )
     names = [name for name in figures_of(model) if name != "terms"]

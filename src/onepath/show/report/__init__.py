@@ -1,26 +1,27 @@
 """One self-contained HTML page with everything that was learned: no script, no network, light, dark and printed."""
 
-import re
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
 
-from onepath.after.diagnose import CheckResult, Diagnosis, diagnose
+from onepath.after.diagnose import Diagnosis, diagnose
 from onepath.after.equations import equations_of
 from onepath.data.calendar import written
 from onepath.io.atomic import check_free, write_atomically
 from onepath.model import Model
 from onepath.show.about import About, today
 from onepath.show.graph import drawn
+from onepath.show.mended import changes, compared, tried_rows
 from onepath.show.plots import BY_DIMENSION, FIGURES, figures_of, size_of
 from onepath.show.plots.curves import fan_of
 from onepath.show.plots.style import Truth
 from onepath.show.reach import dependence
 from onepath.show.report import mathml, words
+from onepath.show.report.answers import answers, verdict, warned
 from onepath.show.report.figures import inlined, svg_of
 from onepath.show.report.page import figure, page, paragraph, section, table
 from onepath.show.report.typeset import number, typeset
-from onepath.show.sentences import caution, per_time, polynomials
+from onepath.show.sentences import per_time, polynomials
 from onepath.show.sentences import probability as per_cent
 
 SHOWN = 3
@@ -43,6 +44,7 @@ CAPTIONS = {
     "terms": "How probable it is that each term is in an equation, with the coefficient of the most probable one.",
     "level": "By what factor the noise was larger than σ(x) at each time, with its 90 % band.",
     "inputs": "Drift and noise along each input, the others held where they are, with 90 % bands.",
+    "mended": "Drift and noise of the plain model, dashed, and of the one in its place, with 90 % bands.",
     "graph": "The computational graph that was completed, from a state Xₙ to its increment Yₙ: unknown functions red, "
     "random variables blue.",
     "forecast": "From the last state onwards: the median and the central 50 % and 90 % of simulated paths, what is not "
@@ -67,6 +69,8 @@ class Numbered:
     def __call__(self, name: str) -> str:
         hidden = self.model.observed is not None and name in HIDDEN_CAPTIONS
         caption = HIDDEN_CAPTIONS[name] if hidden else CAPTIONS[name]
+        if name == "trajectory" and self.model.trajectory.whole is not None:
+            caption = "What was kept of the stream, in stretches that are spread evenly. Between them nothing is drawn."
         if self.truth is not None and FIGURES[name].shows_truth:
             caption += " Dashed or thin black: the truth."
         wide = size_of(name, self.model) != size_of(name, self.model, phone=True)
@@ -103,6 +107,7 @@ def report_page(
         *_consequences(model),
         *_forecast(model, draw),
         *_diagnostics(diagnosis, draw),
+        *_mended(model, draw),
         section("parameters", "Learned parameters", *_parameters(model)),
         section(
             "origin", "How this was made", draw.graph(), table(words.model_facts(model)), table(words.origin(about))
@@ -111,7 +116,7 @@ def report_page(
     return page(
         title,
         lead,
-        _verdict(diagnosis) + _caution(model),
+        verdict(diagnosis) + warned(model),
         sections,
         f"Written by onepath {version('onepath')} on {today()}. This page loads nothing from anywhere.",
     )
@@ -218,36 +223,23 @@ def _forecast(model: Model, draw: Numbered) -> list[tuple[str, str, str]]:
 
 
 def _diagnostics(diagnosis: Diagnosis, draw: Numbered) -> list[tuple[str, str, str]]:
-    asked = diagnosis.questions
-    body = [(_marked(item), item.verdict, _number(item.statistic), _probability(item.p_value)) for item in asked]
-    shown = table(words.Rows(("question", "answer", "statistic", "p"), body), kind="answers")
     looked = paragraph(f"The diagnosis {diagnosis.looked}.") if diagnosis.looked else ""
     said = paragraph(diagnosis.verdict) + looked
-    return [section("diagnostics", "Is this model right?", said, draw("diagnosis"), shown)]
+    return [section("diagnostics", "Is this model right?", said, draw("diagnosis"), answers(diagnosis))]
 
 
-def _verdict(diagnosis: Diagnosis) -> str:
-    """Whether to believe the rest, before the rest."""
-    kind = "verdict flagged" if any(question.flagged for question in diagnosis.questions) else "verdict"
-    said = re.sub(r"^([^.:]*[.:]?)", r"<strong>\1</strong>", escape(typeset(diagnosis.verdict)), count=1)
-    return f'<p class="{kind}">{said}</p>'
-
-
-def _caution(model: Model) -> str:
-    said = caution(model)
-    return f'<p class="verdict flagged">{escape(typeset(said))}</p>' if said else ""
-
-
-def _marked(question: CheckResult) -> str:
-    return f"⚠ {question.name}" if question.flagged else question.name
-
-
-def _number(value: float) -> str:
-    return "" if value != value else number(value, 3)
-
-
-def _probability(value: float) -> str:
-    return "< 0.0001" if value < 1e-4 else _number(value)
+def _mended(model: Model, draw: Numbered) -> list[tuple[str, str, str]]:
+    """What was tried and why, and what the model in place of the plain one has changed."""
+    record = model.mending
+    if record is None:
+        return []
+    head = ("candidate", "suggested by", "ln p of a later row", "over plain", "its own diagnosis")
+    shown = table(words.Rows(head, tried_rows(record))) if len(record.tried) > 1 else ""
+    how = paragraph(words.about_scores(record)) if record.rows else ""
+    drawn = draw("mended") if compared(model) else ""
+    before = paragraph(f"Before: {record.plain.verdict}") if record.proposed is not None else ""
+    said = [paragraph(record.said), before, shown, how, *map(paragraph, changes(model)), drawn]
+    return [section("mended", "What was tried", *said)]
 
 
 def _parameters(model: Model) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from onepath.after.consequences import Band, consequences
 from onepath.data.calendar import written
+from onepath.inference.tried import Mending
 from onepath.model import Model
 from onepath.show import numbers, reach, sentences
 from onepath.show.about import About
@@ -40,7 +41,7 @@ def _steps(model: Model) -> str:
 def data_facts(model: Model, about: About) -> Rows:
     """What the data were: span, step, gaps, what was left out."""
     observed = model.trajectory
-    records = int(observed.record.max()) + 1
+    records = observed.records
     span = f"{observed.t[-1] - observed.t[0]:.6g} {observed.times}" if records == 1 else f"{records} trajectories"
     if (dates := observed.dates(observed.t[[0, -1]])) is not None and records == 1:
         span = f"{' to '.join(written(dates))}, {span}"
@@ -51,7 +52,8 @@ def data_facts(model: Model, about: About) -> Rows:
     rows += [
         ("State", f"{', '.join(model.names)} ({model.dimension} dimension{'s' * (model.dimension > 1)})"),
         *([("Inputs", reach.described(model))] if model.variables else []),
-        ("Rows", f"{len(observed.t)}" + (f" in {records} trajectories" if records > 1 else "")),
+        ("Rows", f"{observed.rows}" + (f" in {records} trajectories" if records > 1 else "")),
+        *([("Kept of them", sentences.streamed(model))] if observed.whole is not None else []),
         ("Span", span),
         ("Transitions used", str(observed.transitions)),
         ("Step", _steps(model)),
@@ -131,6 +133,16 @@ def consequences_table(model: Model) -> Rows:
         if np.isfinite(mode.period.median):
             add(f"Period of mode {k}, {times}", mode.period)
     return Rows(("", "median", "90 % band", "in draws"), body)
+
+
+def about_scores(record: Mending) -> str:
+    """How candidates were compared."""
+    cuts = [f"{cut}" for cut in record.cuts[:-1]]
+    return (
+        f"Candidates learned from the first {', '.join(cuts[:-1])} and {cuts[-1]} rows; ln p is the mean log density, "
+        f"in the data's units, of the {record.rows} rows that followed, given those before. Differences are over the "
+        "same rows, with standard errors from blocks of them."
+    )
 
 
 def parameters_in_words(model: Model) -> list[str]:
