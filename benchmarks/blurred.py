@@ -81,6 +81,11 @@ def table(results):
             f"{name:20}{exposure:10}{every:>6}{len(rows):>6}{ratio:>9.3f}{fits:>7.0%}{off:>15.0%}{outside:>13.0%}"
             f"{said[0]:>8.2f} to {said[1]:.2f}  {counts}"
         )
+    lines.append("")
+    for exposure in EXPOSURES:
+        rows = [row for key, row in results.items() if key.split("/")[1] == exposure and row["fits"]]
+        off, outside = (np.mean([row[which] for row in rows] or [np.nan]) for which in ("off", "outside"))
+        lines.append(f"of {len(rows)} {exposure} said to fit: {off:.0%} off, {outside:.0%} outside of what is said")
     share, blur = least_share(0.1)
     bound = f"no verdict with 10 % false alarms does better than {share:.0%}, at a blur of {blur:.1f} standard errors"
     return "\n".join([*lines, "", bound])

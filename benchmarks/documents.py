@@ -11,6 +11,9 @@ from functools import partial
 from pathlib import Path
 
 import driven_tables
+import equation_tables
+import hidden_tables
+import mended_tables
 import numpy as np
 import population
 import stiff
@@ -141,19 +144,64 @@ def _driven(kept):
     }
 
 
+def _equations(kept):
+    tables = ("polynomial_table", "other_table", "said")
+    return {name.removesuffix("_table"): partial(getattr(equation_tables, name), kept) for name in tables}
+
+
+def _mended(kept):
+    return {
+        "planted": lambda: mended_tables.planted_table(kept),
+        "differenced": lambda: mended_tables.differenced_text(kept),
+        **{f"walk-{step}": partial(mended_tables.walked, RESULTS / "walk.txt", step) for step in WALK},
+    }
+
+
+WALK = ("fit", "mend", "forecast")
+"""Commands of the walk in docs/mend.md, as they were typed and what they printed."""
+
+
+def _noise(kept):
+    return {
+        "noise": lambda: hidden_tables.noise_table(kept),
+        "none": lambda: hidden_tables.none_table(kept),
+        "cost": lambda: hidden_tables.cost_text(kept),
+    }
+
+
+def _kinds(kept):
+    return {
+        "velocity": lambda: hidden_tables.velocity_table(kept),
+        "blur": lambda: hidden_tables.blur_table(kept),
+        "missing": lambda: hidden_tables.missing_table(kept),
+        "long": lambda: hidden_tables.long_table(kept),
+    }
+
+
 PAGES = {
-    "steps.md": ("stiff", _steps),
-    "learning.md": ("population", _learning),
-    "jumps.md": ("disturbed", _disturbed),
-    "inputs.md": ("inputs", _driven),
+    "mend.md": {"mending": _mended, "mended_series": lambda kept: {"series": lambda: mended_tables.series_table(kept)}},
+    "steps.md": {"stiff": _steps},
+    "learning.md": {"population": _learning},
+    "jumps.md": {"disturbed": _disturbed},
+    "inputs.md": {"inputs": _driven},
+    "equations.md": {"equations": _equations},
+    "hidden.md": {
+        "hidden": _noise,
+        "hidden-500": lambda kept: {"short": lambda: hidden_tables.short_table(kept)},
+        "hidden-kinds": _kinds,
+    },
 }
 """Of each page, which results it shows, and what makes its tables of them."""
 
 
 def pages():
     """What makes each table of each page whose results are kept, by the name that the page calls it by."""
-    files = {page: (RESULTS / f"{name}.json", tables) for page, (name, tables) in PAGES.items()}
-    return {page: tables(json.loads(kept.read_text())) for page, (kept, tables) in files.items() if kept.exists()}
+    found = {}
+    for page, results in PAGES.items():
+        for name, tables in results.items():
+            if (kept := RESULTS / f"{name}.json").exists():
+                found[page] = found.get(page, {}) | tables(json.loads(kept.read_text()))
+    return found
 
 
 def main():

@@ -63,9 +63,9 @@ ERRORS = ["f", "f, undisturbed", "f, plain", "σ", "σ, undisturbed", "σ, plain
 def disturbed_table(kind, results):
     """A row a process and case."""
     own = {
-        "jumps": (["rate off", "beyond 6 marked", "none claimed"], jump_columns),
+        "jumps": (["σ / told", "rate off", "beyond 6 marked", "none claimed"], jump_columns),
         "tails": (["ν", "ν within 1.5", "shortest length"], tail_columns),
-        "volatility": (["path correlates", "found", "plain bands cover"], level_columns),
+        "volatility": (["bound", "path correlates", "found", "plain bands cover"], level_columns),
     }[kind]
     grouped, rows = groups_of(results, kind), []
     for name in disturbed.PROCESSES:
@@ -82,9 +82,10 @@ def disturbed_table(kind, results):
 
 def jump_columns(cells, case):
     if not case:
-        return ["", "", share(cells, lambda cell: cell["rate"][1] == 0.0)]
+        return ["", "", "", share(cells, lambda cell: cell["rate"][1] == 0.0)]
+    told = middle(cells, lambda cell: cell["own"]["diffusion"] / cell["told"]["diffusion"] if "told" in cell else None)
     off = middle(cells, lambda cell: abs(cell["count"] / max(cell["jumps"], 1) - 1))
-    return [number(off, 2), share(cells, lambda cell: cell["marked"]), ""]
+    return [number(told, 2), number(off, 2), share(cells, lambda cell: cell["marked"]), ""]
 
 
 def tail_columns(cells, case):
@@ -100,7 +101,8 @@ def level_columns(cells, case):
     found = share(cells, lambda cell: cell["spread"][0] > 0)
     covers = number(np.mean([cell["plain"]["covered"] for cell in cells]), 2)
     together = number(middle(cells, lambda cell: cell["together"]), 2) if case else ""
-    return [together, found, covers]
+    bound = middle(cells, lambda cell: cell.get("bound"))
+    return [number(bound, 2), together, found, covers]
 
 
 def season_table(results):

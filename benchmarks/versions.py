@@ -116,7 +116,8 @@ def compare(python, other, wanted):
             limit = LEARNED if "learned" in name else GIVEN
             what = max(apart, key=apart.__getitem__)
             worst = max(worst, apart[what] / limit)
-            print(f"{name:44} {apart[what]:8.1e} in its {what:16} {'' if apart[what] <= limit else f'over {limit:g}'}")
+            said = "the same, bit for bit" if apart[what] == 0.0 else "" if apart[what] <= limit else f"over {limit:g}"
+            print(f"{name:44} {apart[what]:8.1e} in its {what:16} {said}")
     print(f"{len(chosen)} cases, {'all the same' if worst <= 1 else 'NOT all the same'}")
     return worst <= 1
 

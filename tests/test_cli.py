@@ -189,7 +189,7 @@ def test_models_that_are_none(tmp_path):
         assert reason in re.sub(r"\s+", " ", result.stderr)
 
 
-@pytest.mark.parametrize("command", ["fit", "simulate", "forecast", "curves", "report", "info", "demo"])
+@pytest.mark.parametrize("command", ["fit", "simulate", "forecast", "curves", "states", "report", "info", "demo"])
 def test_every_command_helps_with_an_example(command):
     result = run(command, "--help")
     assert result.exit_code == 0

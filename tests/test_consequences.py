@@ -7,6 +7,9 @@ from tinygp import kernels
 
 from onepath import SDE
 from onepath.after.consequences import (
+    Band,
+    Consequences,
+    FixedPoint,
     fixed_points,
     modes,
     passage_time,
@@ -15,6 +18,7 @@ from onepath.after.consequences import (
     stationary_density,
     zeros,
 )
+from onepath.after.turning import turning
 from onepath.compare.processes import PROCESSES
 from onepath.show.report import report_page
 
@@ -87,6 +91,25 @@ def test_high_barriers_do_not_overflow():
     barrier = 2 * 200 * 0.25 / 0.25
     kramers = np.log(2 * np.pi / (np.sqrt(2.0) * 200)) + barrier
     assert np.log(time) == pytest.approx(kramers, rel=0.01)
+
+
+def test_noise_that_vanishes_somewhere_gives_numbers():
+    """And no warning: the density is where there is no noise, and a state gets there in a finite time."""
+    x = np.linspace(-1, 1, 201)
+    for sigma in (np.where(np.abs(x) < 0.1, 0.0, 1.0), np.where(x < 0, 1e-200, 1.0), 0.0 * x):
+        density = stationary_density(x, -x, sigma)
+        assert np.all(np.isfinite(density))
+        assert not np.isnan(passage_time(x, -x, sigma, -0.5, 0.5))
+        assert np.all(np.isfinite(turning(x, 0.1 + 0 * x, sigma + 0.1).density))
+
+
+def test_many_points_are_counted_in_a_summary_and_listed_on_demand():
+    each = [FixedPoint(Band(k, k, k), k % 2 == 0, Band(1.0, 1.0, 1.0), 1.0) for k in range(11)]
+    found = Consequences(np.zeros(0), None, None, each, [], [], 0.9)
+    assert str(found).count("stable point at") == 11
+    assert found.brief().startswith("6 × stable point, 5 × unstable point, between 0 and 10: ")
+    few = Consequences(np.zeros(0), None, None, each[:9], [], [], 0.9)
+    assert few.brief() == str(few)
 
 
 def test_zeros_of_a_cubic():

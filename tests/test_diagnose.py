@@ -244,7 +244,7 @@ def test_a_fit_of_good_data_is_called_right(fits):
     assert isinstance(found, Diagnosis)
     assert found.faults == ()
     names = [question.name for question in found.questions]
-    assert len(names) == len(set(names)) == 15
+    assert len(names) == len(set(names)) == 16
     assert all(question.verdict and not question.flagged for question in found.questions)
     assert "known from the data" in found.questions[-1].verdict
 
@@ -375,3 +375,17 @@ def test_a_velocity_is_told_from_blur_by_the_second_lag(g, kind):
     path = np.cumsum(x)[::20][:, None]
     residuals = regression(path)
     assert lags_of(residuals, residuals.z, np.full(1, 0.02)).memory == kind
+
+
+def test_an_explanation_that_is_not_flagged_has_no_p_value_of_its_own():
+    """Blur is clear; beside it "no sign of a hidden velocity" and p = 1e-20 would say two things at once."""
+
+    def explained(name, matters):
+        return Check(name, 0.3, -46.0, matters, f"no {name}", name, specific=True, budget=None)
+
+    longer = Check("longer steps", 1.4, -46.0, True, "", "longer", specific=False)
+    found = diagnosis_of([longer, explained("blur", True), explained("hidden velocity", False)])
+    p = {question.name: question.p_value for question in found.questions}
+    assert found.faults == ("blur", "longer steps")
+    assert p["blur"] == p["longer steps"] < 1e-18
+    assert np.isnan(p["hidden velocity"])

@@ -1,8 +1,11 @@
 """Jumps: the mixture's likelihood and its cdf against brute force, and what is learned of jumps that are known."""
 
+import io
 import json
+import sys
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,6 +18,9 @@ from onepath.cli import app
 from onepath.inference.disturbance.disturbance import Future, Steps
 from onepath.inference.disturbance.far import guessed_jumps
 from onepath.inference.disturbance.jumps import Jumps, beyond, none_found
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+import disturbed
 
 TWO = Jumps(
     rates=np.array([0.5, 0.2]),
@@ -213,6 +219,16 @@ def test_a_path_without_jumps_is_left_as_it_is():
 
 
 @pytest.mark.slow
+def test_a_plain_fit_that_took_jumps_for_structure_does_not_outbid_them():
+    """Eleven jumps that made σ(x) wiggle: the plain fit's likelihood was the larger one, its evidence 210 lower."""
+    path = disturbed.paths_of("jumps", "cir", 102)[0.002]
+    sde, plain = path.fit(jumps=True), path.fit()
+    found = sde.jumps_
+    assert found.rate.lower < np.count_nonzero(path.jumps) / (len(path.jumps) * path.process.dt) < found.rate.upper
+    assert path.judged(sde)["diffusion"] < 0.5 * path.judged(plain)["diffusion"]
+
+
+@pytest.mark.slow
 def test_units_change_nothing_but_units(jumped):
     x, _, sde = jumped
     with warnings.catch_warnings():
@@ -280,10 +296,12 @@ def test_the_command_learns_jumps_and_says_so(tmp_path):
     page = (tmp_path / "r.html").read_text()
     assert "dW + jumps" in page
     assert "steps probably jumped" in page
+    assert "after a jump" in page
+    assert page.count("jumpₙ") == 1
     assert ">jumpₙ</text>" in load(tmp_path / "m.onepath").draw()
     refused = CliRunner().invoke(app, [*words[:5], "--tails", "learn"])
     assert refused.exit_code != 0
     assert "cannot be learned together" in refused.stderr
-    table = load(tmp_path / "m.onepath").jumps_.frame()
-    assert table.index.name == "t"
-    assert len(table) == 800
+    table = pd.read_csv(io.StringIO(CliRunner().invoke(app, ["states", str(tmp_path / "m.onepath")]).stdout))
+    assert list(table) == ["t", "probability"]
+    assert np.flatnonzero(table["probability"] > 0.5).tolist() == found["steps"]

@@ -1,5 +1,6 @@
 """What is known of drift or diffusion: against maximum likelihood, against the truth, and at the door."""
 
+import json
 import pickle
 import xml.etree.ElementTree as ElementTree
 
@@ -8,9 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from typer.testing import CliRunner
 
 from onepath import SDE, Known, load
+from onepath.cli import app
 from onepath.gp.jets import Jet, jet_of
+from onepath.graph.formula import Formula
 from onepath.graph.physics import product, total
 from onepath.io.errors import Unsavable
 
@@ -171,3 +175,81 @@ def test_the_graph_draws_what_is_unknown(rest, labels):
     groups = [g for g in root.iter("{http://www.w3.org/2000/svg}g") if g.get("class") == "unknown"]
     assert ["".join(g.itertext()) for g in groups] == labels
     assert "Xₙ, uₙ" in sde.graph_.draw()
+
+
+# formulas
+
+
+def test_a_formula_is_the_function_that_it_says(tmp_path):
+    """The same answer as from Python, also from a model file, which says it; and the file fits again."""
+    x = ornstein_uhlenbeck(200)
+    given = {"learn": None, "transition": "euler", "progress": False}
+    written = SDE(drift=Known("-k * x", k=1.0), **given).fit(x, dt=0.1)
+    called = SDE(drift=Known(restoring, k=1.0), **given).fit(x, dt=0.1)
+    assert_allclose(written.drift([0.3]), called.drift([0.3]), rtol=1e-12)
+    again = load(written.save(tmp_path / "known.onepath"))
+    assert_allclose(again.drift([0.3]), written.drift([0.3]), rtol=1e-12)
+    assert again.known_ == written.known_
+    assert "the drift, -k * x and an unknown rest" in again.summary()
+    assert repr(again.get_params()["drift"]) == "Known('-k * x', k=1.0)"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("-k * x[0]**3 + pi, sqrt(level) / 2", lambda x, k, u: (-k * x[0] ** 3 + np.pi, np.sqrt(u) / 2)),
+        (
+            "where(x[1] > k, tanh(x[0]), -1e-1), +x[0]**0.5",
+            lambda x, k, _: (np.tanh(x[0]) if x[1] > k else -0.1, x[0] ** 0.5),
+        ),
+        ("maximum(x[0], k) * exp(-x[1]), u['level'] - k", lambda x, k, u: (max(x[0], k) * np.exp(-x[1]), u - k)),
+    ],
+)
+def test_formulas_compute_what_numpy_does(text, value):
+    for x in (np.array([0.4, 0.9]), np.array([1.7, -2.0])):
+        found = Formula(text, ("k",))(jnp.asarray(x), {"level": 2.25}, k=0.7)
+        assert_allclose(found, value(x, 0.7, 2.25), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x.real",
+        "__import__('os')",
+        "lambda: 1",
+        "(x, x)[0]",
+        "x if x > 0 else 1",
+        "exp(x, out=x)",
+        "x @ x",
+        "True",
+        "-",
+    ],
+)
+def test_a_formula_is_nothing_else(text):
+    with pytest.raises(ValueError, match=r"cannot be read|is no formula"):
+        Formula(text)(jnp.ones(()))
+
+
+def test_the_command_takes_formulas(tmp_path):
+    rows = pd.DataFrame({"t": 0.1 * np.arange(201), "x": ornstein_uhlenbeck(200)})
+    rows.to_csv(tmp_path / "x.csv", index=False)
+
+    def fit(*words):
+        return CliRunner().invoke(app, ["fit", str(tmp_path / "x.csv"), "--learn", "none", "--json", *words])
+
+    known = ("--known-drift", "-k * x", "--parameter", "k=1", "--only-known", "--transition", "euler")
+    found = fit(*known)
+    assert found.exit_code == 0, found.stderr
+    sde = SDE(drift=Known(restoring, k=1.0, rest=False), learn=None, transition="euler", progress=False, random_state=0)
+    assert json.loads(found.stdout)["known"]["k"]["value"] == pytest.approx(
+        sde.fit(rows["x"].to_numpy(), dt=0.1).known_["k"].value
+    )
+    for words, said in (
+        (("--known-drift", "-k * x"), "reads k, and there are no inputs"),
+        (("--known-drift", "-k * x", "--parameter", "q=1"), "is in no formula"),
+        (("--parameter", "k=1"), "are about --known-drift"),
+        (("--known-drift", "-k * x", "--parameter", "k=1", "--drift", "matern52"), "give one"),
+    ):
+        refused = fit(*words)
+        assert refused.exit_code == 2
+        assert said in refused.stdout + refused.stderr

@@ -195,7 +195,7 @@ def test_further_spellings_of_missing_values(tmp_path):
     marks = ("n.d.", "-999")
     seen = choose_columns(read_table(path, missing=marks).frame, Chosen(missing=marks))
     assert np.flatnonzero(seen.x["x"].isna()).tolist() == [3, 7, 13, 23, 33, 43, 53]
-    assert any("'n.d.', '-999' taken for missing values" in note for note in seen.notes)
+    assert any("'n.d.', '-999' taken for missing values, of which there are 7" in note for note in seen.notes)
     times = chosen(table(t=np.arange(N), x=np.where(WALK > 0, 0.0, WALK)), missing=("0",))
     assert times.t.notna().all()
     assert times.x["x"].isna().sum() == np.sum(WALK > 0)
@@ -236,6 +236,17 @@ def test_a_weather_services_table(tmp_path, which):
     wanted = WALK.copy()
     wanted[[7, 8, 9]] = np.nan
     np.testing.assert_array_equal(seen.x.to_numpy()[:, 0], wanted)
+
+
+@pytest.mark.parametrize("above", ["An index of the sea's temperature\n", ""])
+def test_prose_of_as_many_words_as_there_are_columns_is_no_header(tmp_path, above):
+    path = tmp_path / "index.txt"
+    rows = "".join(f"{1950 + i // 12} {i % 12 + 1} 1 {x:.3f} {x + 1:.3f} warm phase now\n" for i, x in enumerate(WALK))
+    path.write_text(above + "Base period 1981-2010, Missing Value= 1.E36 or 999\n" + rows)
+    read = read_table(path)
+    assert len(read.frame) == N
+    assert "1.E36 and 999 stand for missing values" in " ".join(read.notes)
+    np.testing.assert_allclose(pd.to_numeric(read.frame.iloc[:, 3]), np.round(WALK, 3))
 
 
 def test_prose_above_commas_and_comments_that_name_missing_values(tmp_path):

@@ -7,10 +7,17 @@ from scipy import stats
 from onepath import SDE, load
 from onepath.data.cells import Cells
 from onepath.inference.disturbance.chain import backward, forward, moved, stationary, unit_levels
-from onepath.inference.disturbance.clustered import guessed, is_clustered
+from onepath.inference.disturbance.clustered import Guessed, guessed, is_clustered
 from onepath.inference.disturbance.disturbance import Future, Steps, log_normal
 from onepath.inference.disturbance.volatility import Volatility, blocks, given_levels
-from onepath.inference.posterior.clustering import Clustering, Level, clustering_of, correlated, in_proportion
+from onepath.inference.posterior.clustering import (
+    Clustering,
+    Level,
+    clustering_of,
+    correlated,
+    in_proportion,
+    within_record,
+)
 
 
 def wandering(n, spread, memory, rng):
@@ -207,6 +214,31 @@ def test_bands_and_constant_noise_know_of_a_level_that_nobody_asked_for(volatile
     assert plain.volatility_ is None
 
 
+def test_a_spread_counts_as_far_as_its_levels_are_in_the_record():
+    """Mean squares of a record of M levels: their scatter is that of the moments while s is small, and then is not."""
+    rng, records = np.random.default_rng(0), 400
+    dt, since = np.ones(800), np.append(np.inf, np.ones(799))
+    for spread, kept in ((0.4, True), (3.0, False)):
+        squares = np.exp(2 * spread * rng.standard_normal((records, 40))).mean(axis=1)  # 40 levels of 20 steps
+        claimed = 2 * spread**2 + np.log(np.expm1(4 * spread**2) / 40) / 2  # ln of their standard deviation
+        assert (np.log(squares.std()) > claimed - 0.7) == kept
+        counted = within_record(spread, 10.0, dt, since)
+        assert counted == spread if kept else counted < 1.5
+    assert 0.5 < within_record(3.0, 400.0, dt, since) < 0.7  # a change, and not a level: as of two
+
+
+def test_constant_noise_is_not_taken_where_the_bands_speak_against_it(monkeypatch):
+    """A level may stand for noise that depends on the state; without it, constant noise is far from the bands."""
+    x = np.exp(np.cumsum(0.05 * np.random.default_rng(1).standard_normal(600)))
+    law = Volatility(0.3, 0.2)
+    monkeypatch.setattr("onepath.inference.fit.is_clustered", lambda _: True)
+    monkeypatch.setattr("onepath.inference.fit.guessed", lambda steps, _: Guessed(law, steps, 0.999))
+    sde = SDE(progress=False).fit(x, dt=0.01)
+    lower, upper = sde.diffusion_band(x)
+    assert sde.constant_noise_ < 0.01
+    assert np.mean((lower <= sde.diffusion(x)) & (sde.diffusion(x) <= upper)) > 0.9
+
+
 def test_forecasts_and_files_keep_the_level(volatile, tmp_path):
     x, _, sde, _ = volatile
     back = load(sde.save(tmp_path / "level.onepath"))
@@ -215,6 +247,8 @@ def test_forecasts_and_files_keep_the_level(volatile, tmp_path):
     ahead = sde.forecast(1, paths=4000, random_state=0, uncertain=False).x[:, 1, 0]
     spread = sde.diffusion([x[-1]])[0] * np.sqrt(0.02) * sde.volatility_.level[-1]
     assert np.std(ahead) == pytest.approx(spread, rel=0.15)
+    drawn = sde.plot("level").axes[0].lines[0]
+    np.testing.assert_array_equal(drawn.get_ydata(), sde.volatility_.level)
 
 
 def test_a_level_that_stays_is_left_as_it_is():

@@ -10,13 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.integrate import cumulative_simpson
 
-from onepath.after.turning import turning
+from onepath.after.turning import turning, variance_of
 from onepath.data.transitions import Units, first_angles
 from onepath.model import Model, Seed, asked_once
 from onepath.numerics.arrays import Flags, Floats, evenly
 from onepath.numerics.checks import check_probability, check_whole
+from onepath.numerics.notebook import InNotebooks
 
 GRID, MODE_POINTS = 201, 200
+
+MANY = 9
+"""Points that are told one by one in a summary, at most: five wells, and what is between them."""
 
 SAME = 1e-6
 """Of itself: a diffusion that varies by less is constant."""
@@ -37,9 +41,9 @@ WHOLE = "Density and times are those of the whole noise, σ² + λ/Δt at the me
 class Band(NamedTuple):
     """Median over posterior draws, and the ends of the central interval of the level asked for."""
 
-    median: Any
-    lower: Any
-    upper: Any
+    median: Any  #: over draws
+    lower: Any  #: where the central interval begins
+    upper: Any  #: where it ends
 
 
 class FixedPoint(NamedTuple):
@@ -49,18 +53,18 @@ class FixedPoint(NamedTuple):
     kind hereabouts; bands are over those.
     """
 
-    position: Band
-    stable: bool
-    slope: Band
-    share: float
+    position: Band  #: of the state
+    stable: bool  #: a mode, or else a trough
+    slope: Band  #: how fast what leads there changes with the state, per unit of time
+    share: float  #: of the draws that have it
 
 
 class Passage(NamedTuple):
     """Mean time from one stable point, or mode of the density, to reach its neighbour."""
 
-    start: float
-    end: float
-    time: Band
+    start: float  #: from where
+    end: float  #: to where
+    time: Band  #: how long it takes on average
 
 
 class Mode(NamedTuple):
@@ -69,9 +73,9 @@ class Mode(NamedTuple):
     `share` of the draws have as many modes as are told of.
     """
 
-    rate: Band
-    period: Band
-    share: float
+    rate: Band  #: per unit of time; negative decays
+    period: Band  #: of its oscillation, infinite if there is none
+    share: float  #: of the draws that have as many modes
 
 
 def _integral(y: Floats, x: Floats) -> Floats:
@@ -86,7 +90,7 @@ def potential(x: Floats, drift: Floats) -> Floats:
 
 def stationary_density(x: Floats, drift: Floats, diffusion: Floats) -> Floats:
     """p ∝ σ⁻² exp(2 ∫ f/σ² dx) (Itô), normalised on the grid, whose ends reflect."""
-    variance = np.square(diffusion)
+    variance = variance_of(diffusion)
     exponent = 2.0 * _integral(drift / variance, x) - np.log(variance)
     unnormalised = np.exp(exponent - exponent.max(axis=-1, keepdims=True))
     return np.asarray(unnormalised / _integral(unnormalised, x)[..., -1:])
@@ -106,10 +110,11 @@ def passage_time(x: Floats, drift: Floats, diffusion: Floats, start: float, end:
         return passage_time(-x[::-1], -drift[..., ::-1], diffusion[..., ::-1], -start, -end)
     needed = slice(0, int(np.searchsorted(x, end)) + 1)
     x, drift, diffusion = x[needed], drift[..., needed], diffusion[..., needed]
-    phi = 2.0 * _integral(drift / np.square(diffusion), x)
+    variance = variance_of(diffusion)
+    phi = 2.0 * _integral(drift / variance, x)
     widths = np.gradient(x)
     widths[[0, -1]] /= 2.0
-    speed = phi + np.log(2.0 * widths) - np.log(np.square(diffusion))
+    speed = phi + np.log(2.0 * widths) - np.log(variance)
     # sums of logarithms, since both factors may overflow; by the trapezoid rule, half of the last point counts
     inner = np.logaddexp.accumulate(speed, axis=-1)
     inner = inner + np.log1p(-0.5 * np.exp(speed - inner) * (np.arange(len(x)) > 0))
@@ -177,19 +182,19 @@ def _band(values: Floats, level: float) -> Band:
 
 
 @dataclass(frozen=True, eq=False)
-class Consequences:
+class Consequences(InNotebooks):
     """What follows from a fit, within the data's range: modes above one dimension, everything else in one."""
 
-    x: Floats  # (n,), a grid over the data's range
-    potential: Band | None  # (n,) each; zero where the median potential is lowest
-    density: Band | None  # (n,) each
-    fixed_points: list[FixedPoint]
-    passages: list[Passage]
-    modes: list[Mode]
-    level: float
-    by_density: bool = False  # whether points are those of the density, and not zeros of the drift
-    notes: tuple[str, ...] = ()
-    velocity: Band | None = None  # on average, of an angle
+    x: Floats  #: (n,), a grid over the data's range
+    potential: Band | None  #: (n,) each, -∫ f dx; zero where its median is lowest
+    density: Band | None  #: (n,) each, of the stationary distribution
+    fixed_points: list[FixedPoint]  #: in one dimension, in order of their positions
+    passages: list[Passage]  #: between neighbouring stable points
+    modes: list[Mode]  #: above one dimension, slowest decay first
+    level: float  #: probability that bands hold
+    by_density: bool = False  #: whether points are those of the density, and not zeros of the drift
+    notes: tuple[str, ...] = ()  #: what a reader must know, in sentences
+    velocity: Band | None = None  #: on average, of an angle
 
     def kind(self, point: FixedPoint) -> str:
         """What a point is called."""
@@ -197,7 +202,24 @@ class Consequences:
             return "mode of the density" if point.stable else "trough of the density"
         return "stable point" if point.stable else "unstable point"
 
+    @property
+    def many(self) -> str:
+        """What is said instead, where there are too many points to tell one by one; "" where there are not."""
+        if len(self.fixed_points) <= MANY:
+            return ""
+        names = [self.kind(point) for point in self.fixed_points]
+        counts = ", ".join(f"{names.count(name)} × {name}" for name in sorted(set(names)))
+        first, last = (self.fixed_points[k].position.median for k in (0, -1))
+        return f"{counts}, between {first:.4g} and {last:.4g}: sde.consequences() lists them, and the times between."
+
     def __str__(self) -> str:
+        return "\n".join([*self._told(), *self._notes()])
+
+    def brief(self) -> str:
+        """The same, with many points counted and not listed."""
+        return "\n".join([self.many, *self._notes()]) if self.many else str(self)
+
+    def _told(self) -> list[str]:
         lines, kinds = [], [self.kind(point) for point in self.fixed_points]
         width = max(map(len, kinds), default=0)
         for kind, point in zip(kinds, self.fixed_points, strict=True):
@@ -210,10 +232,12 @@ class Consequences:
         for mode in self.modes:
             period = f", period {_written(mode.period)}" if np.isfinite(mode.period.median) else ", no oscillation"
             lines.append(f"    mode of rate {_written(mode.rate)}{period}")
-        if self.velocity is not None:
-            lines.append(f"    turns with a mean velocity of {_written(self.velocity)}")
+        return lines
+
+    def _notes(self) -> list[str]:
+        velocity = [] if self.velocity is None else [f"    turns with a mean velocity of {_written(self.velocity)}"]
         bands = f"Medians and {self.level:.0%} bands over posterior draws, within the data's range."
-        return "\n".join([*lines, bands, *self.notes])
+        return [*velocity, bands, *self.notes]
 
 
 def _written(band: Band) -> str:

@@ -1,12 +1,12 @@
 """A learned function as a polynomial with errors, where a polynomial says nearly all of it."""
 
-from itertools import combinations_with_replacement
 from math import floor, log10
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from onepath.gp.terms import monomials as exponents_of
 from onepath.model import Model, asked_once
 from onepath.numerics.arrays import Floats, Integers, evenly
 
@@ -96,9 +96,8 @@ def expansion_point(x: Floats) -> Floats:
 
 
 def monomials(dimension: int, degree: int) -> Integers:
-    """Exponents of all monomials up to a total degree, constant first."""
-    picks = [pick for total in range(degree + 1) for pick in combinations_with_replacement(range(dimension), total)]
-    return np.asarray([[pick.count(i) for i in range(dimension)] for pick in picks])
+    """Exponents of all monomials up to a total degree, constant first: (terms, d)."""
+    return np.asarray(exponents_of(dimension, degree))
 
 
 def fit_polynomial(x: Floats, mean: Floats, draws: Floats) -> Polynomial:
@@ -154,14 +153,18 @@ def written(polynomial: Polynomial, names: tuple[str, ...]) -> str:
     return text
 
 
+MOST_DIGITS = 7
+"""Before or after the point, from which on a number is written with a power of ten."""
+
+
 def with_error(value: float, error: float) -> str:
     """A number with its standard error in the last digit, 0.98(6); two digits of it where it begins with 1."""
     if not (np.isfinite(error) and error > 0):
         return f"{value:.4g}"
     digits = 1 - floor(log10(error)) if f"{error:.0e}"[0] == "1" else -floor(log10(error))
-    if digits <= 0:
-        return f"{value:.0f}({error:.0f})"
-    if digits > 6:
-        power = floor(log10(abs(value))) if value else floor(log10(error))
+    if -MOST_DIGITS < digits <= 0:
+        return f"{round(value, digits):.0f}({round(error, digits):.0f})"
+    power = floor(log10(max(value, error)))
+    if abs(digits) >= MOST_DIGITS and power != 0:
         return f"{with_error(value / 10.0**power, error / 10.0**power)}e{power:+d}"
     return f"{value:.{digits}f}({round(error * 10**digits)})"

@@ -11,9 +11,10 @@ from onepath.inference.hidden.first import first_path
 from onepath.inference.hidden.learning import Path, followed
 from onepath.inference.hidden.reading import Observed, readings_of
 from onepath.model import Model, asked_once
-from onepath.numerics.arrays import Floats
+from onepath.numerics.arrays import Floats, Integers
 from onepath.numerics.checks import check_probability
 from onepath.numerics.linalg import lower_roots
+from onepath.numerics.notebook import InNotebooks
 from onepath.numerics.precision import in_double
 
 if TYPE_CHECKING:
@@ -21,20 +22,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class States:
+class States(InNotebooks):
     """States at every row: given the readings up to it (`filtered`), and given all of them (`smoothed`).
 
     With the standard deviation that is left of each coordinate.
     """
 
-    t: Floats  # (n,)
-    record: np.ndarray  # (n,), which of the trajectories a row belongs to
-    filtered: Floats  # (n, D)
-    filtered_deviation: Floats  # (n, D)
-    smoothed: Floats  # (n, D)
-    smoothed_deviation: Floats  # (n, D)
-    names: tuple[str, ...]  # one for each coordinate of the state
-    dates: np.ndarray | None = None  # (n,), where the data have dates
+    t: Floats  #: (n,), times of the rows
+    record: np.ndarray  #: (n,), which of the trajectories a row belongs to
+    filtered: Floats  #: (n, D), means given the readings up to the row
+    filtered_deviation: Floats  #: (n, D), standard deviations of what is left uncertain by those
+    smoothed: Floats  #: (n, D), means given all readings
+    smoothed_deviation: Floats  #: (n, D), standard deviations of what is left uncertain by all
+    names: tuple[str, ...]  #: one for each coordinate of the state
+    dates: np.ndarray | None = None  #: (n,), dates of the rows, where the data have dates
 
     def band(self, level: float = 0.9) -> tuple[Floats, Floats]:
         """Ends (n, D) of the interval that holds each coordinate with this probability, given all readings."""
@@ -62,9 +63,9 @@ class States:
 class Noise(NamedTuple):
     """Standard deviations of readings (d,), and the ends of their 90 % bands."""
 
-    deviation: Floats
-    lower: Floats
-    upper: Floats
+    deviation: Floats  #: (d,), standard deviations
+    lower: Floats  #: (d,), where their 90 % bands begin
+    upper: Floats  #: (d,), and end
 
 
 @in_double
@@ -124,13 +125,19 @@ def reading_covariance(model: Model) -> Floats:
     return readings.given.mean(axis=0) + np.diag(variance)
 
 
-@in_double
 def score_readings(model: Model, trajectory: Trajectory) -> float:
     """Mean log predictive density of a row of readings that a step leads to, given those before it."""
+    return float(np.mean(reading_densities(model, trajectory)[1]))
+
+
+@in_double
+def reading_densities(model: Model, trajectory: Trajectory) -> tuple[Integers, Floats]:
+    """Rows (m,) that a step leads to and where something was read, and the log density of each given those before."""
     path = followed_by(model, trajectory)
     rows, found = path.rows, path.found
     lower = lower_roots(found.variance)
     white = np.linalg.solve(lower, found.innovation[:, :, None])[:, :, 0]
     volume = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
     densities = -0.5 * np.square(white).sum(axis=1) - volume - 0.5 * np.log(2 * np.pi) * rows.read.sum(axis=1)
-    return float(np.mean(densities[(rows.begins == 0) & rows.read.any(axis=1)]))
+    scored = np.flatnonzero((rows.begins == 0) & rows.read.any(axis=1))
+    return scored, densities[scored]

@@ -10,6 +10,15 @@ from onepath.numerics.arrays import Floats
 GREGORY = np.array([3 / 8, 7 / 6, 23 / 24])
 """Weights of the first points of an integral, in steps; all others count one, whether their number is even or odd."""
 
+LEAST = 1e-24
+"""Of its largest value: a variance below it is taken for that, since rates over no noise at all are no numbers."""
+
+
+def variance_of(diffusion: Floats) -> Floats:
+    """σ² (..., n), nowhere nothing."""
+    variance = np.square(diffusion)
+    return np.asarray(np.maximum(variance, LEAST * np.maximum(variance.max(axis=-1, keepdims=True), LEAST)))
+
 
 class Turning(NamedTuple):
     """Stationary density (..., n) over one turn, and mean velocity (...)."""
@@ -31,7 +40,7 @@ def turning(x: Floats, drift: Floats, diffusion: Floats) -> Turning:
 
     and the mean velocity is J times the length of a turn.
     """
-    step, variance = float(x[1] - x[0]), np.square(diffusion)
+    step, variance = float(x[1] - x[0]), variance_of(diffusion)
     rate = 2.0 * drift / variance
     phi = np.asarray(cumulative_simpson(rate, x=x, axis=-1, initial=0.0))
     n, tilt = len(x) - 1, phi[..., -1:]

@@ -1,4 +1,4 @@
-"""Commands that use a model file: simulate, forecast, curves, report, info."""
+"""Commands that use a model file: simulate, forecast, curves, states, report, info."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -113,6 +113,9 @@ def forecast(
     steps: StepsOption = 100,
     paths: PathsOption = 1000,
     level: Annotated[list[float] | None, typer.Option("--level", help="Quantiles to give, each in (0, 1).")] = None,
+    readings: Annotated[
+        bool, typer.Option("--readings", help="Of what would be read, where the state is hidden.")
+    ] = False,
     inputs: InputsOption = None,
     seed: SeedOption = 0,
     out: OutOption = None,
@@ -133,7 +136,7 @@ def forecast(
         from onepath.after.forecast import QUANTILES
 
         ahead, levels = _ahead(sde, inputs, steps), level or list(QUANTILES)
-        fan = sde.forecast(steps, paths=paths, random_state=seed, inputs=ahead)
+        fan = sde.forecast(steps, paths=paths, random_state=seed, readings=readings, inputs=ahead)
         if json:
             facts = {"t": fan.t, **_dates(fan), "levels": levels, "names": fan.names}
             as_json(facts | {"quantiles": fan.quantiles(levels)})
@@ -188,6 +191,44 @@ def curves(
             as_json({"names": sde.model_.names, "unit": unit, "level": level, "curves": table.to_dict("list")})
             return
         _write(table, out, force)
+
+
+def states(
+    model: ModelArgument,
+    level: Annotated[float, typer.Option("--level", help="Probability that a band holds, in (0, 1).")] = 0.9,
+    out: OutOption = None,
+    force: ForceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """What was hidden, a row for each of the data: the state with its band, which steps jumped, or the noise's level.
+
+    Example:  onepath states model.onepath -o denoised.csv
+    """
+    with ending(json):
+        from onepath.io.atomic import check_places
+
+        check_places([out], read=[model], force=force)
+        sde, _ = opened(model)
+        table = _hidden(sde, level)
+        if json:
+            shown = table.drop(columns="date").assign(date=table["date"].astype(str)) if "date" in table else table
+            as_json({"names": sde.model_.names, "level": level, "states": shown.to_dict("list")})
+            return
+        _write(table, out, force)
+
+
+def _hidden(sde: "SDE", level: float) -> "pd.DataFrame":
+    """The hidden state, or what was learned of single steps."""
+    if sde.model_.observed is not None:
+        found = sde.state_
+        return _with_times(found.frame(level), found.t)
+    of_steps = sde.jumps_ or sde.volatility_
+    if of_steps is None:
+        raise ValueError(
+            "nothing is hidden in this model: it takes readings for the state itself. Fit with --measurement, --error, "
+            "--order 2 or --exposure for a hidden state, with --jumps or --volatility for what happened in each step"
+        )
+    return _with_times(of_steps.frame(), of_steps.t)
 
 
 def report(

@@ -33,6 +33,18 @@ class Cells(NamedTuple):
         return self.weight > 0
 
 
+def table_of(cells: Cells) -> Floats:
+    """One row a cell, all its numbers side by side."""
+    return np.concatenate([np.reshape(part, (len(cells.weight), -1)) for part in cells], axis=1)
+
+
+def of_table(table: Any, dimension: int) -> Cells:
+    """The way back, also in compiled code."""
+    y = table.shape[1] - 1 - dimension - dimension**2
+    scatter = table[:, y + dimension : -1].reshape(-1, dimension, dimension)
+    return Cells(table[:, 0], table[:, 1:y], table[:, y : y + dimension], scatter, table[:, -1])
+
+
 def cells_of(transitions: Transitions, units: Units, most: int) -> Cells:
     """Standardised, and one transition a cell if there is room for all, else merged until `most` are left; then padded.
 

@@ -6,7 +6,6 @@ kernel of finite rank needs only as many as its rank.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -22,6 +21,7 @@ from onepath.gp.jets import Jet, jet_of, packed
 from onepath.gp.kernels import output, terms
 from onepath.numerics.compiled import compiled
 from onepath.numerics.linalg import cholesky, constant, forward_solve, pivots
+from onepath.numerics.modules import Module, changed
 
 Reads = tuple[int, ...] | None
 
@@ -29,14 +29,14 @@ USUAL = 64
 """Points that the largest basis of a function has room for, at least."""
 
 
-class Basis(eqx.Module):
+class Basis(Module):
     """The points Z of one term; unused ones are padding, whose features are zero."""
 
     points: Float[Array | np.ndarray, "p d"]
     used: Bool[Array | np.ndarray, " p"]
 
 
-class Unknown(eqx.Module):
+class Unknown(Module):
     """Independent Gaussian processes, one an output: g_o(u) = amplitude_o φ_o(x)·w_o, where x = location + scale u.
 
     The kernel's parameters carry a leading axis of outputs. `location` and `scale` say in which units it is written.
@@ -78,8 +78,8 @@ class Unknown(eqx.Module):
     def nudged(self, nudge: float) -> "Unknown":
         """With all points of its features moved a little, in standard deviations."""
         move = nudge * np.asarray(self.scale)
-        moved = [replace(basis, points=constant(np.asarray(basis.points) + move)) for basis in self.bases]
-        return replace(self, bases=tuple(moved))
+        moved = [changed(basis, points=constant(np.asarray(basis.points) + move)) for basis in self.bases]
+        return changed(self, bases=tuple(moved))
 
     def similarities(self, u: Float[Array, "n dq"], order: int = 0) -> list[tuple[Array, Array]]:
         """What φ is made of, for each term: k(Z, Z) (outputs, p, p), and k(x, Z) (outputs, n, k, p)."""
@@ -103,7 +103,7 @@ class Unknown(eqx.Module):
         return jnp.square(self.amplitude)[:, None, None] * self._each_output(lambda kernel: kernel(x, other))
 
 
-class Known(eqx.Module):
+class Known(Module):
     """A function that is given: factor · function(x), where x = location + scale u are the inputs that it reads."""
 
     function: Callable[[Array], Array] = eqx.field(static=True)
@@ -213,7 +213,7 @@ def with_bases(
         chosen = [every] * len(terms(function.kernel))
     else:
         chosen = _chosen(function, u, usable, tolerance, least, min(most, len(u)))
-    return replace(function, bases=tuple(_basis(places[order], padded_size(len(order))) for order in chosen))
+    return changed(function, bases=tuple(_basis(places[order], padded_size(len(order))) for order in chosen))
 
 
 def _basis(points: np.ndarray, size: int) -> Basis:
@@ -233,7 +233,7 @@ def pad_together(functions: Sequence[Unknown]) -> list[Unknown]:
         widest = max(range(len(sizes)), key=lambda k: (sizes[k], k))
         bases = list(function.bases)
         bases[widest] = _basis(np.asarray(bases[widest].points)[np.asarray(bases[widest].used)], largest)
-        padded.append(replace(function, bases=tuple(bases)))
+        padded.append(changed(function, bases=tuple(bases)))
     return padded
 
 
@@ -251,7 +251,7 @@ def _chosen(
 
     They are those of the average of all outputs' kernels, each scaled to unit variance: they serve every output.
     """
-    grams = [np.asarray(gram) for gram in _grams(replace(function, bases=()), u)]
+    grams = [np.asarray(gram) for gram in _grams(changed(function, bases=()), u)]
     diagonals = [np.diagonal(gram, axis1=1, axis2=2)[:, usable] for gram in grams]
     squares = np.square(np.asarray(function.amplitude))
     variances = [float(np.max(squares * np.median(each, axis=1))) for each in diagonals]

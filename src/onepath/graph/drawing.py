@@ -10,13 +10,14 @@ from typing import NamedTuple
 CELL_WIDTH, CELL_HEIGHT, BOX_HEIGHT, RADIUS = 170.0, 110.0, 40.0, 12.0
 
 STYLE = """
-  text { font: 17px Georgia, 'Times New Roman', serif; text-anchor: middle; dominant-baseline: central; fill: #1b1b1b }
-  .small { font-size: 14px }
-  rect, circle { fill: #fff; stroke: #1b1b1b; stroke-width: 1.5 }
-  path { fill: none; stroke: #1b1b1b; stroke-width: 1.5; marker-end: url(#tip) }
-  .random rect { stroke: #0072b2 } .random text { fill: #0072b2 }
-  .unknown path { stroke: #c2351f; marker-end: url(#tip-unknown) } .unknown text { fill: #c2351f }
-  #tip path, #tip-unknown path { stroke: none; marker-end: none; fill: #1b1b1b } #tip-unknown path { fill: #c2351f }
+  .graph text { font: 17px Georgia, 'Times New Roman', serif; text-anchor: middle; dominant-baseline: central;
+    fill: #1b1b1b }
+  .graph .small { font-size: 14px }
+  .graph rect, .graph circle { fill: #ffffff; stroke: #1b1b1b; stroke-width: 1.5 }
+  .graph path { fill: none; stroke: #1b1b1b; stroke-width: 1.5; marker-end: url(#tip) }
+  .graph .random rect { stroke: #0072b2 } .graph .random text { fill: #0072b2 }
+  .graph .unknown path { stroke: #c2351f; marker-end: url(#tip-unknown) } .graph .unknown text { fill: #c2351f }
+  .graph marker path { stroke: none; marker-end: none; fill: #1b1b1b } .graph .tip-unknown path { fill: #c2351f }
 """
 
 
@@ -56,13 +57,14 @@ def draw_graph(nodes: dict[str, Node], arrows: list[Arrow]) -> str:
     body = [_arrow(nodes[arrow.source], nodes[arrow.target], arrow.name) for arrow in arrows]
     body += [_node(node) for node in nodes.values()]
     tips = "".join(
-        f'<marker id="{name}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" orient="auto">'
+        f'<marker id="{name}" class="{name}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" '
+        'orient="auto">'
         '<path d="M 0 1 L 9 5 L 0 9 z"/></marker>'
         for name in ("tip", "tip-unknown")
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
-        f'height="{height:g}" role="img"><title>Computational graph</title><style>{STYLE}</style>'
+        f'height="{height:g}" class="graph" role="img"><title>Computational graph</title><style>{STYLE}</style>'
         f'<defs>{tips}</defs><rect width="{width:g}" height="{height:g}" style="stroke: none"/>{"".join(body)}</svg>'
     )
 

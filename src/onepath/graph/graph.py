@@ -1,7 +1,6 @@
 """The computational graph: known and unknown functions, links and a law turn a state into a Gaussian increment."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,6 +22,7 @@ from onepath.graph.layout import Layout
 from onepath.graph.links import LINKS
 from onepath.graph.physics import Physics, product, total
 from onepath.numerics.linalg import contract
+from onepath.numerics.modules import Module, changed
 
 NOISES = ("diagonal", "isotropic", "full")
 
@@ -47,7 +47,7 @@ def diffusion_entries(noise: str, dimension: int) -> tuple[np.ndarray, np.ndarra
     return np.concatenate([diagonal, rows]), np.concatenate([diagonal, columns])
 
 
-class Parameters(eqx.Module):
+class Parameters(Module):
     """θ: everything that is learned from the data besides the functions."""
 
     drift: tuple[Kernel, ...]
@@ -74,7 +74,7 @@ class Start(NamedTuple):
     inverse: Any  # of the link: from a size to the function behind it
 
 
-class Graph(eqx.Module):
+class Graph(Module):
     """X → (f, σ) → Y = f Δt + σ √Δt ξ + ε (paper, eq. 4), for one transition law.
 
     The coordinates of f and the entries of σ are functions, known or unknown, in the order of the tuples here. An
@@ -183,11 +183,11 @@ class Graph(eqx.Module):
         diffusion = _with_kernels(self.diffusion, parameters.diffusion)
         level: Any = parameters.level
         noise: Any = parameters.noise
-        return replace(self, drift=drift, diffusion=diffusion, level=level, noise=noise)
+        return changed(self, drift=drift, diffusion=diffusion, level=level, noise=noise)
 
     def with_law(self, law: Law) -> "Graph":
         """The same functions under another law; points of their features move aside where derivatives are asked for."""
-        moved = replace(self, law=law)
+        moved = changed(self, law=law)
         if self.order or not law.order:
             return moved
         return moved._with_unknown([each.nudged(NUDGE) for each in self.unknown])
@@ -211,19 +211,19 @@ class Graph(eqx.Module):
         )
         physics = self.physics
         if physics is not None and physics.constants is not None:
-            physics = replace(physics, constants=next(left))
-        return replace(self, drift=drift, diffusion=diffusion, physics=physics)
+            physics = changed(physics, constants=next(left))
+        return changed(self, drift=drift, diffusion=diffusion, physics=physics)
 
     @property
     def bare(self) -> "Graph":
         """Without points for its features: all that turns latents into Gaussians."""
-        return self._with_unknown([replace(each, bases=()) for each in self.unknown])
+        return self._with_unknown([changed(each, bases=()) for each in self.unknown])
 
     @property
     def lawless(self) -> "Graph":
         """All that features depend on: no law, and no function that is known."""
-        physics = None if self.physics is None else replace(self.physics, drift=None, diffusion=None)
-        return replace(self, law=EULER, physics=physics)
+        physics = None if self.physics is None else changed(self.physics, drift=None, diffusion=None)
+        return changed(self, law=EULER, physics=physics)
 
     @property
     def layout(self) -> Layout:
@@ -476,7 +476,7 @@ def _is_unknown(functions: Sequence[Function]) -> np.ndarray:
 
 def _with_kernels(functions: Sequence[Function], kernels: Sequence[Kernel]) -> tuple[Function, ...]:
     left = iter(kernels)
-    return tuple(replace(each, kernel=next(left)) if isinstance(each, Unknown) else each for each in functions)
+    return tuple(changed(each, kernel=next(left)) if isinstance(each, Unknown) else each for each in functions)
 
 
 def _filled(functions: Sequence[Function], unknown: Jet, u: Float[Array, " dq"]) -> Jet:

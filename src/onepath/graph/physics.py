@@ -6,7 +6,7 @@ taken, its band is theirs, and it may stand in drift and diffusion at once.
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import equinox as eqx
@@ -21,6 +21,7 @@ from onepath.data.transitions import Transitions, Units
 from onepath.gp.features import Unknown
 from onepath.gp.jets import Jet, jet_of
 from onepath.gp.kernels import stacked
+from onepath.graph.formula import Formula
 from onepath.numerics.arrays import evenly
 from onepath.numerics.linalg import constant
 
@@ -32,26 +33,45 @@ LOOKED_AT = 64
 """Points at which a function must be finite."""
 
 
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class Known:
-    """A drift or a diffusion that is known: `SDE(drift=Known(lambda x, k: -k * x, k=1.0))`.
+    """A drift or a diffusion that is known, up to parameters, with an unknown rest or without.
 
     Parameters
     ----------
-    function : a function of NumPy or JAX, of one state in the data's own units
+    function : a function of NumPy or JAX, or a formula as text, of one state in the data's own units
         The state x is a number in one dimension and an array (d,) above; drifts and diffusions are as many numbers, the
         diffusion's its diagonal. An argument `u` takes the inputs, a dictionary by name: numbers, of a class which one
-        it is, of a season the time since its cycle began. Other arguments are parameters.
+        it is, of a season the time since its cycle began. Other arguments are parameters. In a formula the state is x,
+        or x[0], x[1]; inputs are called by their names; and it can go into a model file.
     rest : bool
         Whether there is an unknown rest: added to a drift, a factor of a diffusion.
-    parameters : numbers
+    **parameters : numbers
         Where parameters begin, by name; they are learned. The same name in drift and diffusion is one parameter.
+
+    Examples
+    --------
+    >>> from onepath import SDE, Known
+    >>> from onepath.compare.processes import PROCESSES
+    >>> truth = PROCESSES["ou_slow"]  # dX = -X dt + 0.7 dW
+    >>> path = truth.simulate(500, random_state=0)[0]
+    >>> spring = Known("-k * x", k=2.0, rest=False)  # or lambda x, k: -k * x
+    >>> k = SDE(drift=spring).fit(path, dt=truth.dt).known_["k"]
+    >>> bool(k.lower < 1.0 < k.upper)
+    True
     """
 
-    def __init__(self, function: Callable[..., Any], *, rest: bool = True, **parameters: float) -> None:
-        self.function, self.rest, self.parameters = function, rest, parameters
+    function: Callable[..., Any]
+    rest: bool
+    parameters: dict[str, float]
+
+    def __init__(self, function: Callable[..., Any] | str, *, rest: bool = True, **parameters: float) -> None:
+        function = Formula(function, tuple(parameters)) if isinstance(function, str) else function
+        vars(self).update(function=function, rest=rest, parameters=parameters)
 
     def __repr__(self) -> str:
         name = getattr(self.function, "__name__", type(self.function).__name__)
+        name = repr(self.function.text) if isinstance(self.function, Formula) else name
         given = [f"{name}={value!r}" for name, value in self.parameters.items()]
         return f"Known({', '.join([name, *(['rest=False'] if not self.rest else []), *given])})"
 
@@ -65,11 +85,11 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method != "__call__" or kwargs:
             return NotImplemented
-        return Traced(getattr(jnp, ufunc.__name__)(*_plain(inputs)))
+        return Traced(getattr(jnp, ufunc.__name__)(*plain(inputs)))
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         del types
-        return Traced(getattr(jnp, function.__name__)(*_plain(args), **_plain(kwargs)))
+        return Traced(getattr(jnp, function.__name__)(*plain(args), **plain(kwargs)))
 
     def __getitem__(self, index: Any) -> "Traced":
         return Traced(self.value[index])
@@ -78,13 +98,13 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         raise TypeError("whether it is true is not known yet, so that no if can ask: use np.where")
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Without wrapping, at any depth of lists and the like."""
     if isinstance(value, Traced):
         return value.value
     if isinstance(value, list | tuple):
-        return type(value)(_plain(each) for each in value)
-    return {name: _plain(each) for name, each in value.items()} if isinstance(value, dict) else value
+        return type(value)(plain(each) for each in value)
+    return {name: plain(each) for name, each in value.items()} if isinstance(value, dict) else value
 
 
 class Part(eqx.Module):
@@ -103,7 +123,7 @@ class Part(eqx.Module):
         state: Any = x if len(x) > 1 else x[0]
         if self.by_numpy:
             state, given = Traced(state), jax.tree.map(Traced, given)
-        found = _plain(self.function(state, **given))
+        found = plain(self.function(state, **given))
         found = jnp.stack([jnp.asarray(each) for each in found]) if isinstance(found, list | tuple) else found
         return jnp.broadcast_to(jnp.asarray(found, x.dtype), x.shape)
 
@@ -219,13 +239,21 @@ def _checked(physics: Physics, transitions: Transitions) -> Physics:
         part = getattr(physics, role)
         if part is not None:
             if part.reads and not physics.variables:
-                raise ValueError(
-                    f"The function known as {role} reads inputs u, and there are none: pass inputs= to fit"
-                )
+                raise ValueError(_reads_nothing(part, role))
             told = _told_apart(part, role, physics, transitions.x.shape[1])
             _check_values(told, role, physics, transitions)
             physics = replace(physics, drift=told) if role == "drift" else replace(physics, diffusion=told)
     return physics
+
+
+def _reads_nothing(part: Part, role: str) -> str:
+    if not isinstance(part.function, Formula):
+        return f"The function known as {role} reads inputs u, and there are none: pass inputs= to fit"
+    names = ", ".join(part.function.inputs)
+    return (
+        f"The formula known as {role}, {part.function.text!r}, reads {names}, and there are no inputs: pass inputs= to "
+        "fit, or say where a parameter begins, as in Known('-k * x', k=1.0)"
+    )
 
 
 def _told_apart(part: Part, role: str, physics: Physics, d: int) -> Part:

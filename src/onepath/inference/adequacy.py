@@ -1,6 +1,5 @@
 """How much drift and noise change during a step, and whether Euler's law may ignore that."""
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -13,6 +12,7 @@ from onepath.graph.graph import NUDGE, Graph
 from onepath.graph.laws import EULER, LINEARISED
 from onepath.inference.posterior.posterior import Posterior
 from onepath.numerics.compiled import compiled
+from onepath.numerics.modules import changed
 
 MOST_PLACES = 64
 """Cells at which a fit is looked at."""
@@ -28,19 +28,21 @@ FORGOTTEN = 1.5
 class Stiffness(NamedTuple):
     """What a fit says about its steps.
 
-    `change` is |f'| Δt, root mean square over the data and directions; `shift` is what the second law would change
+    `change` is `|f'| Δt`, root mean square over the data and directions; `shift` is what the second law would change
     about drift and diffusion, in posterior standard deviations, likewise.
     """
 
-    change: float
-    shift: float
+    change: float  #: `|f'| Δt`, root mean square
+    shift: float  #: in posterior standard deviations
 
     @property
     def euler_is_adequate(self) -> bool:
+        """Whether the second law would change little."""
         return self.shift <= ADEQUATE
 
     @property
     def state_is_forgotten(self) -> bool:
+        """Whether most of a displacement is gone after one step."""
         return self.change >= FORGOTTEN
 
 
@@ -66,7 +68,7 @@ def _stiffness(
     def shifts(latent: Array, covariance: Array, u: Array, dt: Array) -> Array:
         """Changes of f, and of ln σ where it goes through the link, by their standard deviations."""
         (mean, variance), (euler_mean, euler_variance) = (
-            replace(graph, law=law, noise=jnp.zeros(())).gaussian(latent[:, :k], u, dt)
+            changed(graph, law=law, noise=jnp.zeros(())).gaussian(latent[:, :k], u, dt)
             for law, k in ((LINEARISED, latent.shape[1]), (EULER, 1))
         )
         if graph.physics is not None:

@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from typing import Self
 
+from onepath.data.reading import spaced
+
 Listener = Callable[[str], object]
 """Takes what is said of how far learning is, wherever it is shown."""
 
@@ -31,11 +33,20 @@ class Progress:
         return self
 
     def __call__(self, count: int, value: float) -> None:
+        self.now_and_then(f"learning: {count} evaluations, criterion {value:.4f}, {self.passed:.0f} s")
+
+    @property
+    def passed(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self.begun
+
+    def now_and_then(self, text: str) -> None:
+        """Say it if nothing was said for a while."""
         now = time.monotonic()
         if not self.shown or now - self.begun < self.patience or now - self.last < self.every:
             return
         self.last = now
-        self.tell(f"learning: {count} evaluations, criterion {value:.4f}, {now - self.begun:.0f} s")
+        self.tell(text)
 
     def tell(self, text: str) -> None:
         """Say at once what is being done."""
@@ -50,3 +61,10 @@ class Progress:
         if self.written and self.drawn:
             sys.stderr.write("\r" + 72 * " " + "\r")
             sys.stderr.flush()
+
+
+def told_of(count: int, total: int | None, seconds: float, what: str = "rows") -> str:
+    """How far it is, and how long it will take."""
+    of = "" if total is None else f" of {spaced(total)}"
+    left = "" if total is None or count == 0 else f", {seconds / count * (total - count):.0f} s to go"
+    return f"{spaced(count)}{of} {what}, {seconds:.0f} s{left}"

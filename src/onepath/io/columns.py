@@ -54,7 +54,7 @@ def choose_columns(frame: "pd.DataFrame", chosen: Chosen) -> Readings:
     states = frame[[*names, *chosen.errors]].apply(lambda column: _numbers(column, str(column.name), chosen.missing))
     if chosen.wide and len(names) < 2:
         raise BadTable(f"--wide makes a trajectory of each column, and {listed(names)} is the only one: leave it out")
-    _say_missing(frame[names], states[names], chosen, notes)
+    _say_missing(states[names], chosen, notes)
     notes.insert(0, _said(clock, names, chosen))
     units = time_units(clock, chosen, notes)
     if chosen.inputs:
@@ -186,11 +186,11 @@ def _input(column: "pd.Series", missing: tuple[str, ...]) -> "pd.Series":
     return column.mask(column.astype(str).str.strip().isin(missing))
 
 
-def _say_missing(before: "pd.DataFrame", after: "pd.DataFrame", chosen: Chosen, notes: list[str]) -> None:
-    """How many values are missing because of how they are written."""
+def _say_missing(states: "pd.DataFrame", chosen: Chosen, notes: list[str]) -> None:
+    """How many values are missing, however they are written."""
     if chosen.missing:
-        count = int((after.isna() & before.notna()).sum().sum())
-        notes.append(f"{listed(chosen.missing)} taken for missing values, {count} of them")
+        count = int(states.isna().sum().sum())
+        notes.append(f"{listed(chosen.missing)} taken for missing values, of which there are {count}")
 
 
 def _by_group(

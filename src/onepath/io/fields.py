@@ -4,7 +4,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 LOOKED_AT = 200
@@ -36,8 +36,11 @@ def even_separator(body: str) -> str | None:
     return None if mark == " " and len(set(map(len, rows_of(body, mark)))) > 1 else mark
 
 
-def is_header(first: Iterable[str], missing: tuple[str, ...] = ()) -> bool:
-    """Names, unless every field is a number, a date or missing."""
+def is_header(first: Sequence[str], missing: tuple[str, ...] = ()) -> bool:
+    """Names, unless every field is a number, a date or missing, or half of them, the first among them, are numbers."""
+    numbers = [NUMBER.fullmatch(field) is not None for field in first]
+    if numbers[0] and sum(numbers) > 1 and 2 * sum(numbers) >= len(first):
+        return False
     return any(
         field.strip() not in (*MISSING, *missing) and not NUMBER.fullmatch(field) and not COMMA_NUMBER.fullmatch(field)
         and not re.match(r"\s*\d", field)

@@ -45,6 +45,11 @@ def marks_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(mark for said in MARKS.findall(text) for mark in re.findall(ONE_NUMBER, said)))
 
 
+def is_remark(line: str) -> bool:
+    """Whether a line says what stands for missing values: no header, though it may have as many fields."""
+    return MARKS.search(line) is not None and is_prose(line)
+
+
 def below_prose(body: str) -> Below | None:
     """The table below the fewest lines of prose with which one separator does, or columns and remarks; None if none.
 
@@ -53,7 +58,7 @@ def below_prose(body: str) -> Below | None:
     lines = body.split("\n")
     for count in range(1, prose_lines(body) + 1):
         table = "\n".join(lines[count:])
-        if (separator := even_separator(table)) is not None:
+        if not is_remark(table.partition("\n")[0]) and (separator := even_separator(table)) is not None:
             width = len(next(rows_of(table, separator)))
             above = [len(row) for row in rows_of("\n".join(lines[:count]), separator)]
             return None if above[-1:] == [max(width - 1, 2)] else Below(count, table, separator, separator)

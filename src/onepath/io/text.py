@@ -21,7 +21,7 @@ from onepath.io.fields import (
     rows_of,
     widths_of,
 )
-from onepath.io.prose import Below, below_prose, marks_in, prose_lines
+from onepath.io.prose import Below, below_prose, is_remark, marks_in, prose_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +63,7 @@ def layout_of(path: Path, text: str, missing: tuple[str, ...]) -> Layout:
     comments = skipped = _comment_lines(text)
     body = text[_offset(text, skipped) :]
     _check_quotes(path, body, skipped)
-    separator = shown = _separator(path, body)
+    separator = shown = None if is_remark(body.partition("\n")[0]) else _separator(path, body)
     if separator is None:
         prose, body, separator, shown = _below_prose(path, body, skipped)
         notes += [f"lines {skipped + 1} to {skipped + prose} skipped, being prose"] if prose else []

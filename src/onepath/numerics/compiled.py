@@ -103,40 +103,74 @@ def compiled(function: Callable[..., Result]) -> Callable[..., Result]:
         arrays = [leaf for leaf in leaves if isinstance(leaf, ARRAYS)]
         if _setting("disable_jit") or any(isinstance(array, jax.core.Tracer) for array in arrays):
             return function(*args)
-        return _program(function, args, leaves, structure)(arrays)
+        return _program(function, args, (structure, _kinds(leaves)))(arrays)
 
     return run
 
 
-class Bound:
-    """A compiled function whose last arguments stay the same: they are looked at, and brought to the device, once.
+class Fixed:
+    """Arguments that stay the same for all calls of some programs: they are looked at once.
 
-    Those that vary hold arrays only, of the same shapes in every call; results are NumPy's.
+    Their arrays come in one vector for each dtype, since every array that a program is handed takes time of its own.
     """
 
-    def __init__(self, function: Callable[..., Any], *fixed: Any) -> None:
+    def __init__(self, *args: Any) -> None:
+        self.args = args
+        self.leaves, self.structure = jax.tree.flatten(args)
+        self.kinds = _kinds(self.leaves)
+        self.arrays = [np.asarray(leaf) for leaf in self.leaves if isinstance(leaf, ARRAYS)]
+        self.vectors = packed(self.arrays)
+
+
+class Bound:
+    """A compiled function whose last arguments are fixed. Those that vary hold arrays only; results are NumPy's."""
+
+    def __init__(self, function: Callable[..., Any], fixed: Fixed) -> None:
         self.function: Callable[..., Any] = getattr(function, "__wrapped__", function)
         self.fixed = fixed
-        self.arrays: list[jax.Array] = []
         self.program: Program | None = None
 
     def __call__(self, *varying: Any) -> Any:
         if _setting("disable_jit"):
-            return jax.tree.map(np.asarray, self.function(*varying, *self.fixed))
+            return jax.tree.map(np.asarray, self.function(*varying, *self.fixed.args))
+        leaves = [leaf for each in varying for leaf in ((each,) if isinstance(each, ARRAYS) else jax.tree.leaves(each))]
         if self.program is None:
-            args = (*varying, *self.fixed)
-            self.program = _program(self.function, args, *jax.tree.flatten(args))
-            self.arrays = jax.device_put([leaf for leaf in jax.tree.leaves(self.fixed) if isinstance(leaf, ARRAYS)])
-        return self.program([*jax.tree.leaves(varying), *self.arrays], np.asarray)
+            self.program = self._program(varying, leaves)
+        return self.program([*leaves, *self.fixed.vectors], np.asarray)
+
+    def _program(self, varying: tuple[Any, ...], leaves: list[Any]) -> Program:
+        key = (jax.tree.structure(varying), _kinds(leaves), self.fixed.structure, self.fixed.kinds)
+        return _program(self.function, (*varying, *self.fixed.args), key, self.fixed.arrays)
 
 
-def _program(function: Callable[..., Any], args: tuple[Any, ...], leaves: list[Any], structure: Any) -> Program:
-    """The program for this kind of arguments: from memory, from disk, or compiled."""
-    kinds = tuple((leaf.shape, leaf.dtype) if isinstance(leaf, ARRAYS) else (type(leaf), leaf) for leaf in leaves)
-    key = (function, structure, kinds, _setting("enable_x64"))
+def packed(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """All arrays of each dtype in one vector, in the order of dtypes' first arrays."""
+    kinds = dict.fromkeys(array.dtype for array in arrays)
+    return [np.concatenate([array.ravel() for array in arrays if array.dtype == kind]) for kind in kinds]
+
+
+def unpacked(vectors: Sequence[Any], like: Sequence[np.ndarray]) -> list[Any]:
+    """The way back, in a program too."""
+    places, found = {kind: k for k, kind in enumerate(dict.fromkeys(array.dtype for array in like))}, []
+    ends = [0] * len(places)
+    for array in like:
+        k = places[array.dtype]
+        begin, ends[k] = ends[k], ends[k] + array.size
+        found.append(vectors[k][begin : ends[k]].reshape(array.shape))
+    return found
+
+
+def _kinds(leaves: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple((leaf.shape, leaf.dtype) if isinstance(leaf, ARRAYS) else (type(leaf), leaf) for leaf in leaves)
+
+
+def _program(
+    function: Callable[..., Any], args: tuple[Any, ...], kind: tuple[Any, ...], fixed: Sequence[np.ndarray] = ()
+) -> Program:
+    """The program for this kind of arguments, of which the last arrays come packed: from memory, disk, or compiled."""
+    key = (function, kind, _setting("enable_x64"))
     new = key not in PROGRAMS
-    arrays = [leaf for leaf in leaves if isinstance(leaf, ARRAYS)]
-    program = PROGRAMS[key] = _found(function, args, arrays) if new else PROGRAMS.pop(key)
+    program = PROGRAMS[key] = _found(function, args, fixed) if new else PROGRAMS.pop(key)
     if new:
         _forget()
     return program
@@ -150,43 +184,51 @@ def _forget() -> None:
     give_back()
 
 
-def _found(function: Callable[..., Any], args: tuple[Any, ...], arrays: Sequence[Any]) -> Program:
+def _found(function: Callable[..., Any], args: tuple[Any, ...], fixed: Sequence[np.ndarray]) -> Program:
     """Loaded from disk or else compiled, and kept there."""
     folder = cache_folder() if jax.default_backend() == "cpu" else None
     try:
-        text = "\n".join([_surroundings(_setting("enable_x64")), described(function), described(args)])
+        described_args = [described(args), str(len(fixed))]
+        text = "\n".join([_surroundings(_setting("enable_x64")), described(function), *described_args])
     except Foreign:
         with jax_cache():
-            return Program(*_compile(function, args, arrays))
+            return Program(*_compile(function, args, fixed))
     if folder is None:
-        return Program(*_compile(function, args, arrays))
+        return Program(*_compile(function, args, fixed))
     name = hashlib.sha256(text.encode()).hexdigest()
     file = folder / f"{name}.program"
 
     def anew() -> Made:
         # a program that JAX's own cache gave back cannot be kept once more: parts of it would be missing
         with no_jax_cache():
-            made = _compile(function, args, arrays)
+            made = _compile(function, args, fixed)
         _keep(file, name, *made[:2])
         return made
 
-    kept = _loaded(file, name, len(arrays))
+    kept = _loaded(file, name, len(_handed(args, fixed)))
     return Program(*anew()) if kept is None else Program(*kept, anew)
 
 
-def _compile(function: Callable[..., Any], args: tuple[Any, ...], arrays: Sequence[Any]) -> Made:
+def _handed(args: tuple[Any, ...], fixed: Sequence[np.ndarray]) -> list[Any]:
+    """What a program is handed: arrays, the last of them packed."""
+    arrays = [leaf for leaf in jax.tree.leaves(args) if isinstance(leaf, ARRAYS)]
+    return [*arrays[: len(arrays) - len(fixed)], *packed(fixed)]
+
+
+def _compile(function: Callable[..., Any], args: tuple[Any, ...], fixed: Sequence[np.ndarray]) -> Made:
     leaves, structure = jax.tree.flatten(args)
-    results = []
+    handed, results = _handed(args, fixed), []
+    count = len(handed) - len(packed(fixed))
 
     def flat(*arrays: jax.Array) -> list[Any]:
-        given = iter(arrays)
+        given = iter([*arrays[:count], *unpacked(arrays[count:], fixed)])
         filled = [next(given) if isinstance(leaf, ARRAYS) else leaf for leaf in leaves]
         result = function(*jax.tree.unflatten(structure, filled))
         results.append(jax.tree.map(lambda leaf: Slot() if isinstance(leaf, ARRAYS) else leaf, result))
         return [leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, ARRAYS)]
 
     flat.__name__ = function.__name__
-    call = jax.jit(flat).lower(*arrays).compile(compiler_options=_options())
+    call = jax.jit(flat).lower(*handed).compile(compiler_options=_options())
     return call, results[-1], len(_serialised(call))
 
 

@@ -1,7 +1,8 @@
 """How the engine is entered: double precision and one thread, without touching the caller's own settings for good."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, wraps
 from typing import ParamSpec, TypeVar
 
@@ -29,7 +30,8 @@ def in_double(function: Callable[P, R]) -> Callable[P, R]:
 def check_platform() -> None:
     """Refuse to begin where JAX has been told to use a device that is not there."""
     try:
-        jax.devices()
+        with _in_this_thread():
+            jax.devices()
     except (RuntimeError, AssertionError) as error:
         asked = os.environ.get("JAX_PLATFORMS", "")
         raise RuntimeError(
@@ -37,3 +39,23 @@ def check_platform() -> None:
             + (f" ({error})" if str(error) else "")
             + ": unset JAX_PLATFORMS, set it to cpu, or install JAX for that platform."
         ) from None
+
+
+ASYNC = "jax_cpu_enable_async_dispatch"
+
+
+@contextmanager
+def _in_this_thread() -> Iterator[None]:
+    """Programs of JAX that is started here run in the thread that calls them, on the CPU.
+
+    Those of a fit take some microseconds: to hand them to another thread and wait takes as long again, and much longer
+    where other programs are busy. Where JAX has been started before, it stays as it is.
+    """
+    before = jax.config.values.get(ASYNC)
+    if before is not None:
+        jax.config.update(ASYNC, False)
+    try:
+        yield
+    finally:
+        if before is not None:
+            jax.config.update(ASYNC, before)

@@ -8,8 +8,10 @@ import numpy as np
 from onepath.after.disturbed import jumps_of, tails_of, volatility_of
 from onepath.after.equation import equations, written
 from onepath.after.states import noise_of
+from onepath.data.reading import spaced
 from onepath.data.statistics import mean_square
 from onepath.gp.features import Known as Given
+from onepath.graph.formula import Formula
 from onepath.graph.laws import EULER
 from onepath.inference.disturbance.disturbance import Banded
 from onepath.model import Model
@@ -122,7 +124,8 @@ def known(model: Model) -> str | None:
         if getattr(physics, role) is not None:
             rest = getattr(model.graph, role)
             more = (" and an unknown rest" if role == "drift" else " and an unknown factor") if rest else ""
-            parts.append(f"the {role}, by a function{more}")
+            function = getattr(physics, role).function
+            parts.append(f"the {role}, {function.text if isinstance(function, Formula) else 'by a function'}{more}")
     found = [f"{name} = {one.value:.4g} [{one.lower:.4g}, {one.upper:.4g}]" for name, one in model.known().items()]
     return "; ".join([*parts, *found]) or None
 
@@ -147,6 +150,12 @@ def weekends(model: Model) -> str | None:
     else:
         others = f" Nor are {len(business.holidays)} other days without rows." if len(business.holidays) else ""
     return f"Weekends are not counted{f': {why}' if why else ''}.{others} {days}"
+
+
+def streamed(model: Model) -> str:
+    """What is a sample, where data were never in memory as a whole."""
+    kept = spaced(len(model.trajectory.t))
+    return f"all transitions are in the fit; {kept} rows were kept, for quantiles, figures and the diagnosis"
 
 
 def noise(model: Model) -> str:

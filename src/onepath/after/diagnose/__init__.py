@@ -8,14 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from onepath.after.diagnose.change import (
+    When,
     ask_drift_change,
     ask_noise_change,
     ask_season,
     clear_season,
+    in_per_cent,
     lines_of,
     without_seasons_and_changes,
 )
 from onepath.after.diagnose.check import LEVEL, Check, CheckResult, holm
+from onepath.after.diagnose.differences import ask_differences
 from onepath.after.diagnose.lags import lag_checks, lags_of
 from onepath.after.diagnose.memory import ask_jumps, ask_markov
 from onepath.after.diagnose.readings import ask_readings
@@ -32,10 +35,13 @@ from onepath.after.diagnose.sample import MOST, Sample, rows_looked_at
 from onepath.after.diagnose.steps import ask_reach, ask_step
 from onepath.after.diagnose.table import Table, tabled
 from onepath.after.diagnose.waves import ask_waves
+from onepath.data.parts import time_of
+from onepath.data.trajectory import Trajectory
 from onepath.data.transitions import Transitions
 from onepath.inference.disturbance.disturbance import since_of
 from onepath.model import Model, asked_once
 from onepath.numerics.arrays import Floats, Integers, evenly
+from onepath.numerics.notebook import InNotebooks
 
 __all__ = ["CheckResult", "Diagnosis", "diagnose", "diagnosis_of", "whitened"]
 
@@ -44,17 +50,18 @@ POINTS, BAND = 64, 0.9
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(InNotebooks):
     """Answers to all questions, and one verdict; `faults` names the flagged questions, the most telling first."""
 
-    verdict: str
-    questions: list[CheckResult]
-    faults: tuple[str, ...]
-    looked: str = ""  # at which part of a long record; "" at all of it
-    within: tuple[float, float] | None = None  # of the diffusion shown, where it is if readings are not quite the state
+    verdict: str  #: in a sentence or two, "Fits" or "Does not fit" first
+    questions: list[CheckResult]  #: an answer to each, in the order of asking
+    faults: tuple[str, ...]  #: names of the flagged questions, the most telling first
+    looked: str = ""  #: at which part of a long record; "" at all of it
+    within: tuple[float, float] | None = None  #: factors of σ between which it is if readings are not quite the state
 
     @property
     def fits(self) -> bool:
+        """Whether nothing speaks against the model."""
         return not self.faults
 
     def __str__(self) -> str:
@@ -69,13 +76,16 @@ class Diagnosis:
 def diagnose(model: Model) -> Diagnosis:
     """Put all questions to a fitted model."""
     residuals, room = residuals_in(model), _room(model)
-    checks = law_checks(residuals, model.trajectory.times, room)
+    checks = law_checks(residuals, model.trajectory.times, room, _when(model.trajectory))
     readings = []
     if model.observed is None:
         readings = [ask_readings(model.trajectory, model.transitions, room)]
+        readings += [ask_differences(residuals)] if model.period is None else []
     else:  # what readings have that states have not is what a hidden state's noise is learned from
         checks = [check._replace(within=None) for check in checks]
     found = diagnosis_of([*readings, *checks, ask_step(model, residuals), ask_reach(model)], model.equation)
+    if model.trajectory.whole is not None:
+        return replace(found, looked=model.trajectory.whole.told(len(residuals.z)))
     return found if residuals.sample is None else replace(found, looked=residuals.sample.told)
 
 
@@ -131,7 +141,12 @@ def _room(model: Model) -> Floats:
     return np.asarray(np.median((upper - lower) / np.maximum(upper + lower, np.finfo(float).tiny), axis=0))
 
 
-def law_checks(residuals: Residuals, times: str, room: Floats | None = None) -> list[Check]:
+def _when(trajectory: Trajectory) -> When:
+    """Rows are told by their time, in one record; in several, by where they are."""
+    return in_per_cent if trajectory.record[-1] > 0 else lambda _, row: time_of(trajectory, row)
+
+
+def law_checks(residuals: Residuals, times: str, room: Floats | None = None, when: When = in_per_cent) -> list[Check]:
     """All that can be asked of a transition law and data alone.
 
     `room` (d,) is by how much of itself the diffusion may be off within its band; None is for a constant one.
@@ -146,19 +161,26 @@ def law_checks(residuals: Residuals, times: str, room: Floats | None = None) -> 
         ask_markov(residuals),
         *lag_checks(lags_of(residuals, clean, room)),
         ask_jumps(residuals),
-        ask_drift_change(residuals),
-        ask_noise_change(residuals),
+        ask_drift_change(residuals, when),
+        ask_noise_change(residuals, when),
         ask_season(residuals, lines, times),
         ask_waves(residuals),
     ]
 
 
 def diagnosis_of(checks: list[Check], equation: str = "dX = f(X) dt + σ(X) dW") -> Diagnosis:
-    """Correct the p-values for the number of questions; name what says most first."""
+    """Correct the p-values for the number of questions; name what says most first.
+
+    An explanation that is not flagged has no p-value: the one it would have is that of what it does not explain.
+    """
+
+    def said(check: Check, p: float, flag: bool) -> float:
+        return p if flag or check.budget is not None else np.nan
+
     corrected = holm(checks)
     flags = [check.matters and p < LEVEL for check, p in zip(checks, corrected, strict=True)]
     questions = [
-        CheckResult(check.name, check.fault if flag else check.fine, check.statistic, p, flag)
+        CheckResult(check.name, check.fault if flag else check.fine, check.statistic, said(check, p, flag), flag)
         for check, p, flag in zip(checks, corrected, flags, strict=True)
     ]
     raised = [check for check, flag in zip(checks, flags, strict=True) if flag]

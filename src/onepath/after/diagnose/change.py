@@ -1,12 +1,14 @@
 """Does the law change with time? Drift or noise that differ between early and late, and seasons."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from onepath.after.diagnose.check import Check, smallest
 from onepath.after.diagnose.residuals import Residuals, normal_tail
+from onepath.after.diagnose.scan import Change, drift_change, noise_change
+from onepath.numerics import chances
 from onepath.numerics.arrays import Floats, Integers
 
 SPLITS = (0.25, 0.5, 0.75)
@@ -27,7 +29,16 @@ CLEAR = float(np.log(1e-3))
 """ln p of a season that is left out before memory is looked for."""
 
 
-def ask_drift_change(residuals: Residuals) -> Check:
+When = Callable[[Residuals, int], float | str]
+"""What a row of the data is called: its date or its time."""
+
+
+def in_per_cent(residuals: Residuals, row: int) -> str:
+    """Where in the record a row is."""
+    return f"{np.mean(residuals.row < row):.0%} of the record"
+
+
+def ask_drift_change(residuals: Residuals, when: When = in_per_cent) -> Check:
     """Residuals regressed on cubics of the state and those × early/late: χ² of the latter, the best of three splits."""
     n = len(residuals.z)
     u = np.clip(residuals.u, -FAR, FAR)
@@ -38,7 +49,7 @@ def ask_drift_change(residuals: Residuals) -> Check:
         late = _late(residuals, split)
         full = np.column_stack([design, design * late[:, None]])
         gain = _explained(residuals.weighted(full), z) - without
-        logs.append(stats.chi2.logsf(gain / variance, design.shape[1]))
+        logs.append(chances.chi_squared(gain / variance, design.shape[1]))
         shares.append(gain / variance / residuals.total)
     k = int(np.argmin(np.min(logs, axis=1)))
     share = float(np.max(shares[k]))
@@ -48,13 +59,13 @@ def ask_drift_change(residuals: Residuals) -> Check:
         smallest(logs),
         share > DRIFT_SHARE,
         "The drift is the same early and late.",
-        f"The drift changes with time: before and after {SPLITS[k]:.0%} of the record it differs, which explains "
-        f"{share:.1%} of the residuals' variance. Fit the parts on their own.",
+        f"The drift changes with time, {_cured(drift_change(residuals), residuals, when)} What differs explains "
+        f"{share:.1%} of the residuals' variance.",
         specific=True,
     )
 
 
-def ask_noise_change(residuals: Residuals) -> Check:
+def ask_noise_change(residuals: Residuals, when: When = in_per_cent) -> Check:
     """Variance of residuals early and late, the best of three splits."""
     squares = np.square(residuals.z)
     logs, ratios = [], []
@@ -73,10 +84,20 @@ def ask_noise_change(residuals: Residuals) -> Check:
         smallest(logs),
         abs(worst) > NOISE_CHANGE,
         "The noise is the same early and late.",
-        f"The noise changes with time: after {SPLITS[k]:.0%} of the record its variance is {np.exp(worst):.2f} times "
-        "that before. Fit the parts on their own.",
+        f"The noise changes with time, {_cured(noise_change(residuals), residuals, when)} If its level goes up and "
+        f"down: volatility='learn' or --volatility. After {SPLITS[k]:.0%} of the record its variance is "
+        f"{np.exp(worst):.2f} times that before.",
         specific=True,
     )
+
+
+def _cured(change: Change, residuals: Residuals, when: When) -> str:
+    """When it changes, and what to ask for then."""
+    best, first, last = (when(residuals, row) for row in change)
+    around = f" (90 %: {first} to {last})" if first != last else ""
+    typed = f"since={best!r} or --since {best}" if when is not in_per_cent else "since="
+    slowly = "or, if it changes slowly, trend=True or --trend"
+    return f"about {best}{around}. Learn from what came after, with {typed}; {slowly}."
 
 
 class Line(NamedTuple):
@@ -107,7 +128,7 @@ def ask_season(residuals: Residuals, lines: list[Line], times: str) -> Check:
         best.share > DRIFT_SHARE,
         f"No season: the sharpest line in the residuals' spectrum has {best.share:.2%} of their variance.{short}",
         f"A season: {'squares of ' * of_noise}residuals repeat with a period of {length:.4g} {times}, which is "
-        f"{best.share:.1%} of their variance. Fit once more with that season.",
+        f"{best.share:.1%} of their variance. Learn it, with season='auto' or --season auto.",
         specific=True,
     )
 
@@ -168,7 +189,7 @@ def _line(z: Floats) -> Line:
     # k bins over the mean of SIDE k others are F(2k, 2k SIDE)
     log_p, height = -SIDE * np.log1p(ratio / SIDE), power[bins[k]]
     if stretches > 1:  # where noise adds up too
-        log_p, height = stats.f.logsf(ratio, 2 * stretches, 2 * stretches * SIDE), height - around[k]
+        log_p, height = chances.f_ratio(ratio, 2 * stretches, 2 * stretches * SIDE), height - around[k]
     # a wave of amplitude A over n residuals has the power (A n / 2)², and A² / 2 of the variance
     share = 2.0 * height / n / np.sum(np.square(centred))
     return Line(float(min(0.0, log_p + np.log(len(bins)))), float(FINER * n / bins[k]), float(share), stretches == 1)

@@ -148,7 +148,8 @@ def lag_checks(lags: Lags) -> list[Check]:
             wrong and not longer,
             f"No sign of measurement noise: {neighbours}.",
             f"Measurement noise: {neighbours}, as if each reading had an error of {share:.1f} standard deviations of a "
-            f"true increment. The diffusion is too large, by about {size:.0%}, and the drift too steep.",
+            f"true increment. The diffusion is too large, by about {size:.0%}, and the drift too steep: learn it, with "
+            "measurement='learn' or --measurement learn.",
             specific=True,
             budget=None,
         ),
@@ -158,7 +159,8 @@ def lag_checks(lags: Lags) -> list[Check]:
             lags.log_p,
             wrong and longer and lags.memory != "velocity",
             f"No sign of blur: {neighbours}.",
-            f"Blur: {neighbours}, as of readings that are means over the time between them{soon}. {small}.",
+            f"Blur: {neighbours}, as of readings that are means over the time between them{soon}. {small}: say so, "
+            "with exposure=1 or --exposure 1 (of a part of the step, its share, or 'learn').",
             specific=True,
             budget=None,
         ),
@@ -169,7 +171,8 @@ def lag_checks(lags: Lags) -> list[Check]:
             wrong and longer and lags.memory == "velocity",
             f"No sign of a hidden velocity or a slow input: {neighbours}.",
             f"A hidden velocity, or an input that changes slowly: {neighbours}. The state is more than what was "
-            f"observed. {small}, and the drift is not that of the state alone.",
+            f"observed. {small}, and the drift is not that of the state alone. Of positions, learn the velocity, with "
+            "order=2 or --order 2; an input that is known goes to inputs= or --input.",
             specific=True,
             budget=None,
         ),

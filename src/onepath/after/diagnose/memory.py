@@ -1,12 +1,12 @@
 """Does the next step depend on the present state only, and does it move without jumping?"""
 
 import numpy as np
-from scipy import stats
 from scipy.ndimage import median_filter
 
 from onepath.after.diagnose.check import Check, smallest
 from onepath.after.diagnose.residuals import LEAST_PAIRS, Residuals, normal_tail
 from onepath.data.transitions import nearest
+from onepath.numerics import chances
 from onepath.numerics.arrays import Floats
 from onepath.numerics.linalg import lower_roots
 
@@ -25,9 +25,9 @@ def ask_jumps(residuals: Residuals) -> Check:
     """More residuals far outside than normal numbers have, where size is measured by the residuals around."""
     z, n = residuals.z, round(residuals.total)
     local = np.stack([_local_scale(column) for column in z.T], axis=1)
-    threshold = stats.norm.isf(0.05 / (2 * z.size))
+    threshold = chances.normal_quantile(0.05 / (2 * z.size))
     count = round(np.sum(residuals.weight[:, None] * (np.abs(z) / local > threshold)))
-    log_p = min(0.0, float(stats.poisson.logsf(count - 1, 0.05))) if count else 0.0
+    log_p = min(0.0, chances.poisson(count - 1, 0.05)) if count else 0.0
     return Check(
         "jumps",
         float(count),
@@ -46,7 +46,7 @@ def _local_scale(column: Floats) -> Floats:
     size, half = min(WINDOW, len(column)), (WINDOW - 1) // 2
     sizes = np.abs(column)
     middle = median_filter(sizes, WINDOW)[half:-half] if size == WINDOW else np.atleast_1d(np.median(sizes))
-    middle = middle / stats.norm.isf(0.25)
+    middle = middle / chances.normal_quantile(0.25)
     before = (len(column) - len(middle)) // 2
     padded = np.pad(middle, (before, len(column) - len(middle) - before), mode="edge")
     return np.maximum(padded, 0.5 * min(np.median(middle), column.std()) + 0.1 * column.std())

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from onepath.after.diagnose.check import Check, smallest
 from onepath.after.diagnose.sample import Sample, Sums, Whole, sums_of
 from onepath.data.transitions import Transitions, chunks_of, mean_of
 from onepath.inference.disturbance.disturbance import Disturbance, steps_of
+from onepath.numerics import chances
 from onepath.numerics.arrays import Floats, Integers
 from onepath.numerics.linalg import lower_roots
 
@@ -133,7 +133,7 @@ def whole_of(transitions: Transitions, law: Increments, most: int) -> Whole:
 
 def normal_tail(statistic: npt.ArrayLike) -> Floats:
     """ln P(|ξ| > |statistic|)."""
-    return np.asarray(np.minimum(0.0, np.log(2.0) + stats.norm.logsf(np.abs(statistic))))
+    return np.asarray(np.minimum(0.0, np.log(2.0) + chances.normal(np.abs(statistic))))
 
 
 def autocorrelation(residuals: Residuals, z: Floats, lag: int) -> tuple[Floats, Floats]:

@@ -1,11 +1,11 @@
 """Is the step short enough for the law of a step, and where is the answer data, where prior?"""
 
 import numpy as np
-from scipy import stats
 
 from onepath.after.diagnose.check import Check
 from onepath.after.diagnose.residuals import Residuals
 from onepath.model import Model
+from onepath.numerics import chances
 from onepath.numerics.arrays import Flags, Floats, Integers
 
 POINTS, DRAWS, BESIDE = 64, 200, 0.1
@@ -27,7 +27,7 @@ def ask_step(model: Model, residuals: Residuals) -> Check:
     return Check(
         "step size",
         mean,
-        float(stats.norm.logsf((mean - limit) / deviation)),
+        float(chances.normal((mean - limit) / deviation)),
         mean > limit,
         f"The step is short enough: |f'| Δt is {mean:.2g} on average; {second}.",
         f"The step is too long for the {law.name} law: |f'| Δt is {mean:.2g} on average, more than {limit:g}; "

@@ -16,7 +16,7 @@ from onepath.gp.parameters import Mask, pack
 from onepath.graph.graph import Graph, graph_at
 from onepath.numerics.arrays import Floats
 from onepath.numerics.blocks import Blocks
-from onepath.numerics.compiled import Bound, compiled
+from onepath.numerics.compiled import Bound, Fixed, compiled
 from onepath.numerics.linalg import lower_root, lower_solved, upper_solved
 
 Similar = list[list[tuple[Floats, Floats]]]
@@ -141,11 +141,10 @@ class FeatureSource:
     def __init__(self, graph: Graph, mask: Mask, u: Floats, order: int | None = None) -> None:
         self.graph, self.mask, self.count = graph, mask, len(u)
         self.blocks = Blocks.of(*np.shape(u))
-        self._u = jax.device_put(self.blocks.cut(u))
+        self._u = self.blocks.cut(u)
         order = graph.order if order is None else order
-        lawless = graph.lawless  # features know no law, and the code of one serves every other
-        self._evaluated = Bound(_evaluated, lawless, mask, order)
-        self._pulled = Bound(_pulled, lawless, mask, order)
+        fixed = Fixed(graph.lawless, mask, order)  # features know no law, and the code of one serves every other
+        self._evaluated, self._pulled = Bound(_evaluated, fixed), Bound(_pulled, fixed)
         ranks = [[int(np.sum(np.asarray(basis.used))) for basis in each.bases] for each in graph.unknown]
         self.outputs = [Output(i, o, ranks[i]) for i, each in enumerate(graph.unknown) for o in range(each.outputs)]
         self.sizes, self.layout = [sum(each.ranks) for each in self.outputs], graph.layout

@@ -13,7 +13,7 @@ from onepath.graph.graph import Graph
 from onepath.inference.completion.loop import CONVERGED, RUNNING, Solver, State
 from onepath.inference.completion.objective import Objective, Place
 from onepath.numerics.arrays import Floats
-from onepath.numerics.compiled import Bound, compiled
+from onepath.numerics.compiled import Bound, Fixed, compiled
 from onepath.numerics.linalg import lower_root, small_cholesky, small_forward_solve, solved
 
 
@@ -40,7 +40,7 @@ class GradientDescent(Solver):
 
     def begin(self, objective: Objective, weights: Floats) -> State:
         own = objective.features.phi[objective.graph.drifts :, :, 0]
-        program = Bound(_least_squares, objective.graph, objective.cells)
+        program = Bound(_least_squares, Fixed(objective.graph, objective.cells))
         memory = Memory(self.percent, [lower_root(phi.T @ phi) for phi in own], program)
         return State(profile_of(objective, weights, program), memory, RUNNING)
 

@@ -6,7 +6,7 @@ the weights by the features, with NumPy: sums over cells are products of matrice
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,13 +15,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from onepath.data.cells import Cells
+from onepath.data.cells import Cells, of_table, table_of
 from onepath.graph.graph import Graph, Group
 from onepath.inference.completion.features import Features
 from onepath.numerics.arrays import Floats
 from onepath.numerics.blocks import Blocks
-from onepath.numerics.compiled import Bound, compiled
+from onepath.numerics.compiled import Bound, Fixed, compiled
 from onepath.numerics.linalg import contract, log_determinant, lower_root, small_cholesky, small_forward_solve, solved
+from onepath.numerics.modules import changed
 
 
 def cell_loss(graph: Graph, latent: Float[Array, "functions k"], cell: Cells) -> Float[Array, ""]:
@@ -53,41 +54,49 @@ def cell_rows(graph: Graph, latent: Float[Array, "functions k"], cell: Cells) ->
 
 @compiled
 def _slopes(
-    latent: Float[Array, "c f k"], cells: Cells, noise: Float[Array, ""], graph: Graph
+    latent: Float[Array, "c f k"], table: Float[Array, "c columns"], noise: Float[Array, ""], graph: Graph
 ) -> tuple[Float[Array, " c"], Float[Array, "c f k"], Float[Array, "c r f k"]]:
     """Losses of cells, their slopes in the latents, and the rows of their expected curvature."""
-    graph = replace(graph, noise=noise)
+    graph, cells = changed(graph, noise=noise), of_table(table, graph.dimension)
     losses, slopes = jax.vmap(jax.value_and_grad(cell_loss, 1), (None, 0, 0))(graph, latent, cells)
     return losses, slopes, jax.vmap(cell_rows, (None, 0, 0))(graph, latent, cells)
 
 
 @compiled
 def _curvatures(
-    latent: Float[Array, "c f k"], cells: Cells, noise: Float[Array, ""], graph: Graph
+    latent: Float[Array, "c f k"], table: Float[Array, "c columns"], noise: Float[Array, ""], graph: Graph
 ) -> tuple[Float[Array, "c q"], Float[Array, "c q q"]]:
     """Slopes and Hessians of cells' losses in q: the latents and, as its last entry, λ."""
-    shape = latent.shape[1:]
+    shape, cells = latent.shape[1:], of_table(table, graph.dimension)
 
     def loss(q: Array, cell: Cells) -> Array:
-        return cell_loss(replace(graph, noise=q[-1]), q[:-1].reshape(shape), cell)
+        return cell_loss(changed(graph, noise=q[-1]), q[:-1].reshape(shape), cell)
 
     q = jnp.concatenate([latent.reshape(len(latent), -1), jnp.full((len(latent), 1), noise)], axis=1)
     return jax.vmap(jax.grad(loss))(q, cells), jax.vmap(jax.hessian(loss))(q, cells)
 
 
 @compiled
+def _slopes_and_curvatures(
+    latent: Float[Array, "c f k"], table: Float[Array, "c columns"], noise: Float[Array, ""], graph: Graph
+) -> tuple[Float[Array, "..."], ...]:
+    """Both in one program: where derivatives are few, a call takes longer than what it computes."""
+    return *_slopes(latent, table, noise, graph), *_curvatures(latent, table, noise, graph)
+
+
+@compiled
 def _traces(
     latent: Float[Array, "c f k"],
     covariance: Float[Array, "c l l"],
-    cells: Cells,
+    table: Float[Array, "c columns"],
     noise: Float[Array, ""],
     graph: Graph,
 ) -> tuple[Float[Array, "c q"]]:
     """Slopes in q of ½⟨P, C⟩, P a given covariance of a cell's latents and C = RᵀR."""
-    shape = latent.shape[1:]
+    shape, cells = latent.shape[1:], of_table(table, graph.dimension)
 
     def half_trace(q: Array, cell: Cells, covariance: Array) -> Array:
-        rows = cell_rows(replace(graph, noise=q[-1]), q[:-1].reshape(shape), cell)
+        rows = cell_rows(changed(graph, noise=q[-1]), q[:-1].reshape(shape), cell)
         flat = rows.reshape(len(rows), -1)
         return 0.5 * jnp.sum(flat * contract(flat, covariance))
 
@@ -104,10 +113,11 @@ class Cellwise:
     def __init__(self, graph: Graph, cells: Cells) -> None:
         self.graph, self.cells, self.groups = graph.bare, cells, graph.groups()
         self.blocks = Blocks.of(*np.shape(cells.x))
-        self._cells = [jax.device_put(Cells(*part)) for part in zip(*map(self.blocks.cut, cells), strict=True)]
-        self._slopes, self._curvatures, self._traces = (
-            Bound(program, self.graph) for program in (_slopes, _curvatures, _traces)
-        )
+        self._cells = self.blocks.cut(table_of(cells))
+        fixed = Fixed(self.graph)
+        self.together = self.graph.order == 0
+        self._slopes = Bound(_slopes_and_curvatures if self.together else _slopes, fixed)
+        self._curvatures, self._traces = (Bound(program, fixed) for program in (_curvatures, _traces))
 
     def _by_blocks(self, program: Bound, noise: Floats, *rows: Floats) -> list[Floats]:
         cut = zip(*map(self.blocks.cut, rows), self._cells, strict=True)
@@ -115,12 +125,15 @@ class Cellwise:
         return [self.blocks.joined(parts) for parts in zip(*found, strict=True)]
 
     def slopes(self, latent: Floats, noise: Floats) -> list[Floats]:
-        """Losses (c), their slopes in the latents (c, functions, k), and the rows of their curvature."""
+        """Losses (c), their slopes in the latents (c, functions, k), and the rows of their curvature.
+
+        And slopes and Hessians as `curvatures` gives them, where both come together.
+        """
         return self._by_blocks(self._slopes, noise, latent)
 
     def curvatures(self, latent: Floats, noise: Floats) -> list[Floats]:
         """Slopes (c, q) and Hessians (c, q, q) of losses in the latents and λ."""
-        return self._by_blocks(self._curvatures, noise, latent)
+        return self.slopes(latent, noise)[3:] if self.together else self._by_blocks(self._curvatures, noise, latent)
 
     def traces(self, latent: Floats, noise: Floats, covariance: Floats) -> Floats:
         """Slopes (c, q) of ½⟨P, C⟩ with P given."""
@@ -128,13 +141,14 @@ class Cellwise:
 
 
 class Place(NamedTuple):
-    """Weights, the latents there, J, and the cells' slopes and rows."""
+    """Weights, the latents there, J, and the cells' slopes and rows; and their curvatures, if these are known."""
 
     weights: Floats
     latent: Floats
     loss: float
     slopes: Floats
     rows: Floats
+    curvatures: Sequence[Floats] = ()
 
     @property
     def misfit(self) -> float:
@@ -187,8 +201,13 @@ class Objective:
 
     def at(self, weights: Floats) -> Place:
         latent = self.latent(weights)
-        losses, slopes, rows = self.cellwise.slopes(latent, self.features.noise)
-        return Place(weights, latent, float(losses.sum() + 0.5 * np.sum(np.square(weights))), slopes, rows)
+        losses, slopes, rows, *more = self.cellwise.slopes(latent, self.features.noise)
+        flat = weights.ravel()
+        return Place(weights, latent, float(losses.sum() + 0.5 * (flat @ flat)), slopes, rows, more)
+
+    def curvatures_at(self, place: Place) -> Sequence[Floats]:
+        """Slopes (c, q) and Hessians (c, q, q) of cells' losses in the latents and λ."""
+        return place.curvatures or self.cellwise.curvatures(place.latent, self.features.noise)
 
     def loss(self, weights: Floats) -> float:
         """J."""
@@ -220,9 +239,8 @@ class Objective:
         for group in self.cellwise.groups if groups is None else groups:
             acted = self._acted(place, group)
             curvature = acted.T @ acted if told is None else self._told(acted, group, told)
-            curvature.reshape(-1)[:: len(curvature) + 1] += 1.0
             which = np.concatenate([f * p + np.arange(sizes[f]) for f in group.functions])
-            yield Block(group.functions, which, lower_root(curvature))
+            yield Block(group.functions, which, _beside_one(curvature))
 
     def _told(self, acted: Floats, group: Group, told: Callable[[Floats], Floats]) -> Floats:
         """What cells say, where `told` knows what they say of variances: (c, r, w) → (w, w)."""
@@ -246,11 +264,13 @@ class Objective:
         That is (I + φᵀCφ)⁻¹ φᵀ(C q̂ - ∇ℓ): functions change little with θ, where weights may change much.
         """
         values = place.latent - self.features.offset[:, None] * np.eye(1, place.latent.shape[2])
-        right, weights = -self.in_weights(place.slopes).ravel(), self.no_weights
-        for group, (_, which, lower) in zip(self.cellwise.groups, self.fisher_at(place), strict=True):
+        right, weights = -self.in_weights(place.slopes), self.no_weights
+        for group in self.cellwise.groups:
+            acted, own = self._acted(place, group), [right[f, : self.features.sizes[f]] for f in group.functions]
             seen = sum(np.einsum("crk,ck->cr", place.rows[:, group.rows, f], values[:, f]) for f in group.functions)
-            target = right[which] + np.ravel(seen) @ self._acted(place, group)
-            weights.ravel()[which] = solved(lower, target)
+            found = solved(_beside_one(acted.T @ acted), np.concatenate(own) + np.ravel(seen) @ acted)
+            for f, part in zip(group.functions, np.split(found, np.cumsum([len(each) for each in own])), strict=False):
+                weights[f, : len(part)] = part
         return weights
 
     def fisher(self, weights: Floats) -> Floats:
@@ -264,8 +284,12 @@ class Objective:
         """I + Σ φᵀ H φ from the cells' Hessians (c, q, q) in latents and λ: (w, w)."""
         functions, c, k, p = self.features.phi.shape
         curvature = in_q[:, :-1, :-1].reshape(c, functions, k, functions, k)
-        coupled, whole = np.triu(curvature.any(axis=(0, 2, 4))), np.eye(functions * p)
-        for f, g in np.argwhere(coupled).tolist():
+        some = np.any(in_q.reshape(c, -1), axis=0, keepdims=True).reshape(in_q.shape[1:])
+        coupled = some[:-1, :-1].reshape(functions, k, functions, k)
+        whole = np.eye(functions * p)
+        for f, g in np.argwhere(coupled.any(axis=(1, 3))).tolist():
+            if f > g:
+                continue
             block, features = curvature[:, f, :, g], self.features.phi[g]
             acted = block * features if block.shape[1] == 1 else np.matmul(block, features)
             product = self._flat[f].T @ acted.reshape(-1, p)
@@ -275,7 +299,7 @@ class Objective:
         return whole
 
     def hessian_at(self, place: Place) -> Floats:
-        return self.hessian_of(self.cellwise.curvatures(place.latent, self.features.noise)[1])
+        return self.hessian_of(self.curvatures_at(place)[1])
 
     def hessian(self, weights: Floats) -> Floats:
         """The Hessian of J, I + Σ φᵀ H φ."""
@@ -309,6 +333,12 @@ class Objective:
         for _, places, lower in self.fisher_at(place, [group for group in drifts if group.functions]):
             weights.ravel()[places] -= solved(lower, gradient[places])
         return weights
+
+
+def _beside_one(curvature: Floats) -> Floats:
+    """The lower root of I + curvature, which is changed."""
+    curvature.reshape(-1)[:: len(curvature) + 1] += 1.0
+    return lower_root(curvature)
 
 
 def objective_of(graph: Graph, cells: Cells) -> Objective:

@@ -26,9 +26,9 @@ LOG_2PI = float(np.log(2.0 * np.pi))
 class Banded(NamedTuple):
     """A value and the ends of its 90 % band; NaN where it has none."""
 
-    value: float
-    lower: float
-    upper: float
+    value: float  #: what was learned
+    lower: float  #: where its band begins
+    upper: float  #: where its band ends
 
 
 class Steps(NamedTuple):
@@ -77,7 +77,7 @@ class Disturbance(ABC):
     """Random variables in the drawing of the graph, and what they join."""
 
     price: ClassVar[float]
-    """ln of how much more probable it must make the data to be believed."""
+    """By how much the log evidence must be larger with it for it to be believed."""
 
     @property
     def given(self) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from onepath.data.transitions import Transitions
-from onepath.inference.disturbance.disturbance import LOG_2PI, Disturbance, Steps, log_normal, steps_of
+from onepath.inference.disturbance.disturbance import LOG_2PI, Disturbance, Steps, steps_of
 from onepath.inference.posterior.clustering import Level
 from onepath.inference.posterior.mixture import Completed
 from onepath.inference.posterior.posterior import informed
@@ -53,15 +53,11 @@ def in_turns(
         seen = disturbance.as_gaussian(transitions, _steps(found, transitions, since))
     found = averaged(found, seen, disturbance.level)
     steps = _steps(found, transitions, since)
-    if not disturbance.given and _gain(disturbance, steps, under_plain) < disturbance.price:
+    told = _told(found, transitions, disturbance.described(steps), steps)
+    # a plain fit may take for structure what it does not know of: its evidence has paid for that, its likelihood not
+    if not disturbance.given and told.completed.evidence - plain.completed.evidence < disturbance.price:
         return plain._replace(disturbance=disturbance.nothing().described(under_plain))
-    return _told(found, transitions, disturbance.described(steps), steps)
-
-
-def _gain(disturbance: Disturbance, steps: Steps, plain: Steps) -> float:
-    """By how much it makes the data more probable than N(m, V) of the plain fit does, in logarithms."""
-    without = log_normal(plain.rest, plain.covariance)
-    return float(steps.weight @ (disturbance.log_density(steps) - without))
+    return told
 
 
 def _settled(

@@ -15,6 +15,12 @@ from onepath.numerics.arrays import Floats
 TERMS, TURNS = 12, 6
 """Of a series of the flow, good while it turns by less than one in a step; and of the rate of noise from its sum."""
 
+FARTHEST = 0.8
+"""How far a flow may be from none, as a matrix. Beyond, no linear equation leads there, or its series are too short.
+
+A first fit may have such slopes somewhere, and later ones no longer do.
+"""
+
 NODES = 5
 """Of Gauss and Legendre's rule along a step, exact up to the ninth power of its length."""
 
@@ -22,6 +28,7 @@ NODES = 5
 def blurred(steps: Steps, dt: Floats, exposure: float) -> Steps:
     """Steps of (x, Z) from those of x: the new Z depends on the state before, and not on the Z before."""
     n, d = steps.mean.shape
+    steps = steps._replace(flow=_tamed(steps.flow))
     slope = _logarithm(steps.flow) / dt[:, None, None]
     rate = steps.covariance / dt[:, None, None]
     for _ in range(TURNS):
@@ -47,6 +54,12 @@ def blurred(steps: Steps, dt: Floats, exposure: float) -> Steps:
     covariance[:, :d, :d], covariance[:, d:, d:] = steps.covariance, own
     covariance[:, :d, d:], covariance[:, d:, :d] = cross, np.swapaxes(cross, 1, 2)
     return Steps(np.concatenate([steps.mean, mean[:, :, 0]], axis=1), whole_flow, covariance)
+
+
+def _tamed(flow: Floats) -> Floats:
+    turned = flow - np.eye(flow.shape[1])
+    size = np.linalg.norm(turned, 2, axis=(1, 2))[:, None, None]
+    return np.asarray(np.eye(flow.shape[1]) + turned * np.minimum(1.0, FARTHEST / np.maximum(size, FARTHEST)))
 
 
 def _rule() -> tuple[Floats, Floats]:

@@ -23,7 +23,7 @@ def judge_evidence(theta: Floats, stage: Stage, solver: Solver, start: Start) ->
     blocks = list(objective.fisher_at(place))
     covariance, in_phi = spread_of(objective, place, blocks)
     t = cellwise.traces(place.latent, noise, covariance.reshape(c, functions * k, -1))
-    slope, hessian = cellwise.curvatures(place.latent, noise)
+    slope, hessian = objective.curvatures_at(place)
     phi_t = objective.in_weights(t[:, :-1].reshape(c, functions, k))
     v = np.asarray(np.linalg.solve(objective.hessian_of(hessian), phi_t.ravel())).reshape(phi_t.shape)
     a = slope + t - np.sum(hessian[:, :, :-1] * objective.along(v).reshape(c, 1, -1), axis=2)

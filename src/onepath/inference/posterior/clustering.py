@@ -80,6 +80,16 @@ def clustering_of(level: Level, cells: Cells, u: Floats, since: Floats) -> Clust
     return Clustering(matrix, level.learned)
 
 
+def within_record(spread: float, memory: float, dt: Floats, since: Floats) -> float:
+    """The spread of ln σ that counts in a record of M = T / 2τ independent levels: up to √(2 ln M) / 2.
+
+    Levels farther than s √(2 ln M) out are not in the record. Beyond twice that spread, the mean of e^{2ℓ} is made by
+    levels that are: the record's own squares then scatter less than the moments of e^{2ℓ} claim, without end.
+    """
+    independent = max(float(dt[np.isfinite(since)].sum()) / (2.0 * memory), 2.0)
+    return min(spread, float(np.sqrt(np.log(independent) / 2.0)))
+
+
 def in_proportion(columns: Floats, since: Floats, variance: float, memory: float) -> Floats:
     """2 (2I + K)⁻¹ of columns (n, p), which is I - (I + 2Q)⁻¹: Q = K⁻¹ has three diagonals."""
     left = np.exp(-since / memory)  # of the level in the step before; nothing at a beginning

@@ -1,7 +1,6 @@
 """What is known after completion: weights ~ N(ŵ, Fisher⁻¹) for each of several θ, and the prior elsewhere."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import equinox as eqx
 import jax
@@ -13,13 +12,18 @@ from onepath.gp.parameters import Mask
 from onepath.graph.graph import Graph, graph_at
 from onepath.inference.completion import Block, Objective, Place
 from onepath.inference.completion.features import Features, FeatureSource
+from onepath.inference.posterior.formulas import Formulas
 from onepath.numerics.arrays import Floats, Integers
 from onepath.numerics.blocks import Blocks
-from onepath.numerics.compiled import Bound, compiled
+from onepath.numerics.compiled import Bound, Fixed, compiled
 from onepath.numerics.linalg import constant, lower_root, lower_roots, lower_solved, square_root, upper_solved
+from onepath.numerics.modules import Module, changed
+
+HALF_WIDTH, OUTSIDE = 2.576, 0.1
+"""Half of a 99 % band's width in standard deviations, and the share of the data that may lie where it does not hold."""
 
 
-class Member(eqx.Module):
+class Member(Module):
     """Laplace's approximation for one θ. `lower` is the Cholesky factor of the Fisher matrix."""
 
     theta: Float[Array | np.ndarray, "*s k"]
@@ -38,12 +42,14 @@ def member_of(objective: Objective, place: Place, theta: Floats, blocks: Sequenc
     return Member(theta, weights, lower)
 
 
-class Posterior(eqx.Module):
+class Posterior(Module):
     """A mixture over θ: `members` carry a leading axis, `mass` is how probable each is.
 
     One member alone holds θ fixed at its best value; several also account for what is not known about θ. In one of them
     the noise may be constant. Estimates and predictions use that, bands do not: a simple law that the data cannot
     refute is a good guess, and may be wrong. `band_mass` is without it; None if there is no such member.
+
+    All these are members of the process. Beside it, functions may follow `formulas`.
     """
 
     graph: Graph
@@ -51,6 +57,7 @@ class Posterior(eqx.Module):
     mass: Float[Array | np.ndarray, " members"]
     mask: Mask = eqx.field(static=True)
     band_mass: Float[Array | np.ndarray, " members"] | None = None
+    formulas: Formulas | None = None
 
     @property
     def for_bands(self) -> Float[np.ndarray, " members"]:
@@ -60,25 +67,43 @@ class Posterior(eqx.Module):
     @property
     def constant_noise(self) -> float | None:
         """How probable it is that the noise is the same everywhere; None where that was not asked."""
-        return None if self.band_mass is None else float(self.mass[-1])
+        if self.band_mass is None:
+            return None
+        of_process = float(self.mass[-1])
+        return of_process if self.formulas is None else self.formulas.constant_noise(of_process)
 
     def graph_of(self, member: Member) -> Graph:
         """The graph with the parameters of one member."""
         return self.graph if member.theta.size == 0 else graph_at(self.graph, self.mask, member.theta)
+
+    def holds_constant_noise(self, u: Floats, weight: Floats) -> bool:
+        """Whether 99 % bands of the others hold the σ of constant noise at nearly all points (n, d).
+
+        Where they do not, what is shown would be far from its own bands. Points count by weight; judged before the
+        link, where a function's band is nearly normal. True where there is no such member.
+        """
+        if self.band_mass is None:
+            return True
+        means, covariances = self.member_moments(u)
+        mean, covariance = changed(self, mass=self.band_mass).combined(means, covariances)
+        first = self.graph.drifts
+        apart = np.abs(means[-1] - mean)[:, first:, 0]
+        spread = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))[:, first:]
+        return bool(np.average(np.mean(apart > HALF_WIDTH * spread, axis=1), weights=weight) <= OUTSIDE)
 
     def with_constant_noise(self, probability: float) -> "Posterior":
         """As probable as something else says, where that was asked."""
         if self.band_mass is None:
             return self
         varying = (1.0 - probability) * np.asarray(self.band_mass)[:-1]
-        return replace(self, mass=constant([*varying, probability]))
+        return changed(self, mass=constant([*varying, probability]))
 
     @property
     def most_probable(self) -> "Posterior":
-        """Its most probable member alone."""
+        """The process's most probable member alone."""
         s = int(np.argmax(np.asarray(self.mass)))
         alone = jax.tree.map(lambda leaf: np.asarray(leaf)[s : s + 1], self.members)
-        return replace(self, members=alone, mass=constant([1.0]), band_mass=None)
+        return changed(self, members=alone, mass=constant([1.0]), band_mass=None, formulas=None)
 
     def sources(self, u: Floats, order: int = 0) -> Iterator[tuple[Member, Features]]:
         """Each member, with its features at points (n, d)."""
@@ -95,8 +120,12 @@ class Posterior(eqx.Module):
         return means, covariances
 
     def moments(self, u: Floats, order: int = 0) -> tuple[Floats, Floats]:
-        """The same for all members together: (n, f, k) and (n, f, f)."""
-        means, covariances = self.member_moments(u, order)
+        """The same for all members together, with equations: (n, f, k) and (n, f, f)."""
+        mean, covariance = self.combined(*self.member_moments(u, order))
+        return (mean, covariance) if self.formulas is None else self.formulas.beside(u, order, mean, covariance)
+
+    def combined(self, means: Floats, covariances: Floats) -> tuple[Floats, Floats]:
+        """Mean and covariance of the process, from those of its members."""
         mass = np.asarray(self.mass)
         mean = np.tensordot(mass, means, axes=1)
         apart = (means - mean)[..., 0]
@@ -114,7 +143,7 @@ class Posterior(eqx.Module):
         return found
 
     def draws(self, u: Floats, chosen: Integers, normals: Floats, untouched_normals: Floats) -> Floats:
-        """The unknown functions at all points (n, d) jointly, a draw for each chosen member: (draws, n, f).
+        """The process's functions at all points (n, d) jointly, a draw for each chosen member: (draws, n, f).
 
         From standard normal numbers (draws, w) for the weights and (draws, f, n) for what data leave untouched.
         """
@@ -153,7 +182,7 @@ def informed(posterior: Posterior, drift: float, diffusion: float) -> Posterior:
     share = np.where(np.arange(functions) < posterior.graph.drifts, drift, diffusion)
     root, one = np.repeat(np.sqrt(share), p), np.eye(functions * p)
     lower = [lower_root(one + root[:, None] * (each @ each.T - one) * root) for each in lowers]
-    return replace(posterior, members=replace(posterior.members, lower=np.stack(lower)))
+    return changed(posterior, members=changed(posterior.members, lower=np.stack(lower)))
 
 
 @compiled
@@ -181,7 +210,7 @@ class PriorCovariance:
 
     def __init__(self, graph: Graph, mask: Mask, u: Floats) -> None:
         self.blocks = Blocks.of(*np.shape(u))
-        self.between = Bound(_prior_covariances, graph, mask)
+        self.between = Bound(_prior_covariances, Fixed(graph, mask))
         self.functions, self.parts = graph.functions, self.blocks.cut(u)
 
     def __call__(self, theta: Floats) -> Floats:

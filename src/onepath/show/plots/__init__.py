@@ -5,8 +5,11 @@ from typing import Any, NamedTuple
 
 import matplotlib
 
+from onepath.after.equations import equations_of
+from onepath.inference.disturbance.volatility import Volatility
 from onepath.model import Model
-from onepath.show.plots import curves, driven, fields, residuals
+from onepath.show.mended import compared
+from onepath.show.plots import curves, disturbed, driven, fields, mended, residuals, terms
 from onepath.show.plots.style import STYLE, Truth
 
 
@@ -27,8 +30,11 @@ FIGURES = {
     "ellipses": Drawing(fields.ellipses),
     "maps": Drawing(fields.maps),
     "inputs": Drawing(driven.inputs),
+    "level": Drawing(disturbed.level),
     "forecast": Drawing(curves.forecast),
     "diagnosis": Drawing(residuals.diagnosis),
+    "terms": Drawing(terms.terms),
+    "mended": Drawing(mended.before_and_after),
 }
 
 BY_DIMENSION = {1: ("potential", "density"), 2: ("field", "ellipses", "maps")}
@@ -37,8 +43,11 @@ BY_DIMENSION = {1: ("potential", "density"), 2: ("field", "ellipses", "maps")}
 def figures_of(model: Model) -> list[str]:
     """Names of the figures that this model has."""
     along = ("inputs",) if model.variables else ()
+    clustered = ("level",) if isinstance(model.disturbance, Volatility) and model.disturbance.found else ()
     shape = BY_DIMENSION.get(model.dimension, ())
-    return ["trajectory", "drift", "diffusion", *along, *shape, "forecast", "diagnosis"]
+    beside = () if equations_of(model) is None else ("terms",)
+    sides = ("mended",) if compared(model) else ()
+    return ["trajectory", "drift", "diffusion", *along, *clustered, *shape, "forecast", "diagnosis", *beside, *sides]
 
 
 WIDE, PHONE = 7.6, 4.8
@@ -53,8 +62,15 @@ def size_of(name: str, model: Model, phone: bool = False) -> tuple[float, float]
     width, rows = (PHONE, 4) if phone else (WIDE, 2)
     if name == "inputs":
         return width, along
+    if name == "terms":
+        panels = len(model.posterior.graph.unit) + dimension
+        return width, (0.8 + 0.24 * terms.rows_of(model)) * (panels if phone else -(-panels // 2))
+    if name == "level":
+        return width, 2.6
     if name in ("trajectory", "forecast"):
         return width, 1.2 + 1.5 * dimension
+    if name == "mended":
+        return width, 2.9 * len(compared(model)) * (2 if phone else 1)
     if name in ("drift", "diffusion") and dimension > 1:
         return width, 3.3 * (dimension if phone else -(-dimension // 2))
     return {"maps": (width, 3.1 * rows), "diagnosis": (width, 2.7 * rows)}.get(name, (5.0, 3.6))
@@ -76,10 +92,10 @@ def draw(model: Model, name: str, figure: Any, truth: Truth | None = None) -> No
 
 def _overview(model: Model, figure: Any, truth: Truth | None) -> None:
     """The trajectory above, everything else in two columns or whole rows below."""
-    whole = ["trajectory", "inputs", "maps", "forecast", "diagnosis"] + (
+    whole = ["trajectory", "inputs", "level", "maps", "forecast", "diagnosis", "mended"] + (
         ["drift", "diffusion"] if model.dimension > 1 else []
     )
-    names = figures_of(model)
+    names = [name for name in figures_of(model) if name != "terms"]
     pairs = [name for name in names if name not in whole]
     rows = [["trajectory"], *(pairs[i : i + 2] for i in range(0, len(pairs), 2))]
     rows += [[name] for name in whole if name in names and name != "trajectory"]

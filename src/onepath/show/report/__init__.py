@@ -1,24 +1,31 @@
 """One self-contained HTML page with everything that was learned: no script, no network, light, dark and printed."""
 
-import re
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
 
-from onepath.after.diagnose import CheckResult, Diagnosis, diagnose
+from onepath.after.diagnose import Diagnosis, diagnose
+from onepath.after.equations import equations_of
 from onepath.data.calendar import written
 from onepath.io.atomic import check_free, write_atomically
 from onepath.model import Model
 from onepath.show.about import About, today
-from onepath.show.plots import BY_DIMENSION, FIGURES, size_of
+from onepath.show.graph import drawn
+from onepath.show.mended import changes, compared, tried_rows
+from onepath.show.plots import BY_DIMENSION, FIGURES, figures_of, size_of
 from onepath.show.plots.curves import fan_of
 from onepath.show.plots.style import Truth
 from onepath.show.reach import dependence
-from onepath.show.report import words
-from onepath.show.report.figures import svg_of
+from onepath.show.report import mathml, words
+from onepath.show.report.answers import answers, verdict, warned
+from onepath.show.report.figures import inlined, svg_of
 from onepath.show.report.page import figure, page, paragraph, section, table
 from onepath.show.report.typeset import number, typeset
-from onepath.show.sentences import caution, polynomials
+from onepath.show.sentences import per_time, polynomials
+from onepath.show.sentences import probability as per_cent
+
+SHOWN = 3
+"""Equations of a function that are listed."""
 
 CAPTIONS = {
     "trajectory": "What was observed. Gaps and missing rows are left empty.",
@@ -34,7 +41,12 @@ CAPTIONS = {
     "diagnosis": "Whitened residuals, independent standard normal numbers if the model is right: in time; their "
     "autocorrelation, grey where 90 % would lie; against normal quantiles; and the diffusion as every 2nd, 3rd, 5th, "
     "10th point has it, with its 90 % range, which is 1 if the diffusion does not depend on the step.",
+    "terms": "How probable it is that each term is in an equation, with the coefficient of the most probable one.",
+    "level": "By what factor the noise was larger than σ(x) at each time, with its 90 % band.",
     "inputs": "Drift and noise along each input, the others held where they are, with 90 % bands.",
+    "mended": "Drift and noise of the plain model, dashed, and of the one in its place, with 90 % bands.",
+    "graph": "The computational graph that was completed, from a state Xₙ to its increment Yₙ: unknown functions red, "
+    "random variables blue.",
     "forecast": "From the last state onwards: the median and the central 50 % and 90 % of simulated paths, what is not "
     "known about drift and diffusion included.",
 }
@@ -57,10 +69,17 @@ class Numbered:
     def __call__(self, name: str) -> str:
         hidden = self.model.observed is not None and name in HIDDEN_CAPTIONS
         caption = HIDDEN_CAPTIONS[name] if hidden else CAPTIONS[name]
+        if name == "trajectory" and self.model.trajectory.whole is not None:
+            caption = "What was kept of the stream, in stretches that are spread evenly. Between them nothing is drawn."
         if self.truth is not None and FIGURES[name].shows_truth:
             caption += " Dashed or thin black: the truth."
         wide = size_of(name, self.model) != size_of(name, self.model, phone=True)
         return figure(self._drawn(name), caption, self._drawn(name, phone=True) if wide else None)
+
+    def graph(self) -> str:
+        """The computational graph."""
+        self.count += 1
+        return figure(inlined(drawn(self.model), self.count, "graph"), CAPTIONS["graph"])
 
     def _drawn(self, name: str, phone: bool = False) -> str:
         self.count += 1
@@ -82,19 +101,22 @@ def report_page(
     shown = table(words.values_table(model), kind="numbers") + "".join(map(paragraph, words.about_noise(model)))
     sections = [
         section("data", "The data", draw("trajectory"), table(words.data_facts(model, about))),
-        section("equation", "The learned equation", *_equation(model, about)),
+        section("equation", "The learned equation", *_equation(model, about, draw)),
         section("functions", "Drift and diffusion", *_functions(model, draw), shown, *_others(model)),
         *_geometry(model, draw),
         *_consequences(model),
         *_forecast(model, draw),
         *_diagnostics(diagnosis, draw),
+        *_mended(model, draw),
         section("parameters", "Learned parameters", *_parameters(model)),
-        section("origin", "How this was made", table(words.model_facts(model)), table(words.origin(about))),
+        section(
+            "origin", "How this was made", draw.graph(), table(words.model_facts(model)), table(words.origin(about))
+        ),
     ]
     return page(
         title,
         lead,
-        _verdict(diagnosis) + _caution(model),
+        verdict(diagnosis) + warned(model),
         sections,
         f"Written by onepath {version('onepath')} on {today()}. This page loads nothing from anywhere.",
     )
@@ -114,11 +136,40 @@ def write_report(
     return write_atomically(path, report_page(model, title=title, truth=truth, about=about).encode(), force=force)
 
 
-def _equation(model: Model, about: About) -> list[str]:
+def _equation(model: Model, about: About, draw: Numbered) -> list[str]:
+    """Equations with their probabilities where they were asked for; else polynomials that say nearly all."""
+    found = equations_of(model)
+    if found is None:
+        return _polynomials(model, about)
+    rows: list[tuple[str, str]] = []
+    for one in found.all:
+        rows += [(mathml.math(each), per_cent(each.probability)) for each in one.equations[:SHOWN]]
+        rows.append((f"{mathml.left(one.of)}: no simple equation", per_cent(one.none)))
+    body = "".join(f"<tr><td>{left}</td><td>{escape(right)}</td></tr>" for left, right in rows)
+    head = '<thead><tr><th scope="col">equation</th><th scope="col">probability</th></tr></thead>'
+    shown = f'<div class="scroll"><table class="numbers equations">{head}<tbody>{body}</tbody></table></div>'
+    said = paragraph(
+        "Sums of few powers of the coordinates, and how probable the data make each of them; what is left is that no "
+        f"simple equation is known. Rates are {per_time(model)}. Digits in brackets are the standard error of the last "
+        "digits. Drift and diffusion, below, average over all of this."
+    )
+    code = "".join(
+        f"<details><summary>As {name}</summary><pre>{escape(text)}</pre></details>"
+        for name, text in (("LaTeX", found.latex), ("Python", found.python))
+        if found.latex
+    )
+    return [shown, said, draw("terms"), code, *_truth(about)]
+
+
+def _truth(about: About) -> list[str]:
+    if not about.true_equation:
+        return []
+    return [paragraph(f"The truth, known because this path was simulated: {about.true_equation}")]
+
+
+def _polynomials(model: Model, about: About) -> list[str]:
     lines = polynomials(model)
-    parts = []
-    if about.true_equation:
-        parts.append(paragraph(f"The truth, known because this path was simulated: {about.true_equation}"))
+    parts = _truth(about)
     if not lines:
         return [paragraph("Neither drift nor diffusion is a simple polynomial: the figures are the answer."), *parts]
     said = paragraph("Digits in brackets are the standard error of the last digits. What a cubic polynomial does not "
@@ -131,6 +182,8 @@ def _functions(model: Model, draw: Numbered) -> list[str]:
     parts = [f'<div class="pair">{pair}</div>' if model.dimension == 1 else pair]
     if model.variables:
         parts += [draw("inputs"), paragraph(words.held(model)), *map(paragraph, dependence(model))]
+    if "level" in figures_of(model):
+        parts.append(draw("level"))
     return parts
 
 
@@ -142,9 +195,8 @@ def _others(model: Model) -> list[str]:
 def _consequences(model: Model) -> list[tuple[str, str, str]]:
     """Left out where nothing follows: a density without a mode or a trough within the data's range."""
     rows, said = words.consequences_table(model), words.about_consequences(model)
-    if not rows.body:
-        return []
-    return [section("follows", "What follows", table(rows, kind="numbers"), *map(paragraph, said))]
+    listed = [table(rows, kind="numbers")] if rows.body else []
+    return [section("follows", "What follows", *listed, *map(paragraph, said))] if said else []
 
 
 def _geometry(model: Model, draw: Numbered) -> list[tuple[str, str, str]]:
@@ -171,36 +223,23 @@ def _forecast(model: Model, draw: Numbered) -> list[tuple[str, str, str]]:
 
 
 def _diagnostics(diagnosis: Diagnosis, draw: Numbered) -> list[tuple[str, str, str]]:
-    asked = diagnosis.questions
-    body = [(_marked(item), item.verdict, _number(item.statistic), _probability(item.p_value)) for item in asked]
-    shown = table(words.Rows(("question", "answer", "statistic", "p"), body), kind="answers")
     looked = paragraph(f"The diagnosis {diagnosis.looked}.") if diagnosis.looked else ""
     said = paragraph(diagnosis.verdict) + looked
-    return [section("diagnostics", "Is this model right?", said, draw("diagnosis"), shown)]
+    return [section("diagnostics", "Is this model right?", said, draw("diagnosis"), answers(diagnosis))]
 
 
-def _verdict(diagnosis: Diagnosis) -> str:
-    """Whether to believe the rest, before the rest."""
-    kind = "verdict flagged" if any(question.flagged for question in diagnosis.questions) else "verdict"
-    said = re.sub(r"^([^.:]*[.:]?)", r"<strong>\1</strong>", escape(typeset(diagnosis.verdict)), count=1)
-    return f'<p class="{kind}">{said}</p>'
-
-
-def _caution(model: Model) -> str:
-    said = caution(model)
-    return f'<p class="verdict flagged">{escape(typeset(said))}</p>' if said else ""
-
-
-def _marked(question: CheckResult) -> str:
-    return f"⚠ {question.name}" if question.flagged else question.name
-
-
-def _number(value: float) -> str:
-    return "" if value != value else number(value, 3)
-
-
-def _probability(value: float) -> str:
-    return "< 0.0001" if value < 1e-4 else _number(value)
+def _mended(model: Model, draw: Numbered) -> list[tuple[str, str, str]]:
+    """What was tried and why, and what the model in place of the plain one has changed."""
+    record = model.mending
+    if record is None:
+        return []
+    head = ("candidate", "suggested by", "ln p of a later row", "over plain", "its own diagnosis")
+    shown = table(words.Rows(head, tried_rows(record))) if len(record.tried) > 1 else ""
+    how = paragraph(words.about_scores(record)) if record.rows else ""
+    drawn = draw("mended") if compared(model) else ""
+    before = paragraph(f"Before: {record.plain.verdict}") if record.proposed is not None else ""
+    said = [paragraph(record.said), before, shown, how, *map(paragraph, changes(model)), drawn]
+    return [section("mended", "What was tried", *said)]
 
 
 def _parameters(model: Model) -> list[str]:

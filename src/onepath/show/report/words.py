@@ -9,6 +9,7 @@ import numpy as np
 
 from onepath.after.consequences import Band, consequences
 from onepath.data.calendar import written
+from onepath.inference.tried import Mending
 from onepath.model import Model
 from onepath.show import numbers, reach, sentences
 from onepath.show.about import About
@@ -40,7 +41,7 @@ def _steps(model: Model) -> str:
 def data_facts(model: Model, about: About) -> Rows:
     """What the data were: span, step, gaps, what was left out."""
     observed = model.trajectory
-    records = int(observed.record.max()) + 1
+    records = observed.records
     span = f"{observed.t[-1] - observed.t[0]:.6g} {observed.times}" if records == 1 else f"{records} trajectories"
     if (dates := observed.dates(observed.t[[0, -1]])) is not None and records == 1:
         span = f"{' to '.join(written(dates))}, {span}"
@@ -49,9 +50,10 @@ def data_facts(model: Model, about: About) -> Rows:
     weekends = sentences.weekends(model)
     rows = [("Source", about.source)] if about.source else []
     rows += [
-        ("State", f"{', '.join(observed.names)} ({observed.dimension} dimension{'s' * (observed.dimension > 1)})"),
+        ("State", f"{', '.join(model.names)} ({model.dimension} dimension{'s' * (model.dimension > 1)})"),
         *([("Inputs", reach.described(model))] if model.variables else []),
-        ("Rows", f"{len(observed.t)}" + (f" in {records} trajectories" if records > 1 else "")),
+        ("Rows", f"{observed.rows}" + (f" in {records} trajectories" if records > 1 else "")),
+        *([("Kept of them", sentences.streamed(model))] if observed.whole is not None else []),
         ("Span", span),
         ("Transitions used", str(observed.transitions)),
         ("Step", _steps(model)),
@@ -99,11 +101,15 @@ def about_noise(model: Model) -> list[str]:
 
 
 def about_consequences(model: Model) -> list[str]:
-    """What the points or modes of the table are."""
+    """What the points or modes of the table are; nothing where there are none."""
     found, what = consequences(model, 0.9, 400, 0), "Modes of the drift's best linear approximation"
     if model.dimension == 1:
         what = "Modes and troughs of the stationary density" if found.by_density else "Zeros of the drift"
+    if not (found.fixed_points or found.modes or found.velocity):
+        return []
     shares = "The last column says how many of the posterior draws have it."
+    if found.many:
+        return [f"{what}, within the data's range: {found.many}", *found.notes]
     return [f"{what}, within the data's range. {shares}", *found.notes]
 
 
@@ -115,10 +121,10 @@ def consequences_table(model: Model) -> Rows:
     def add(what: str, band: Band, share: str = "") -> None:
         body.append((what, *banded(band.median, band.lower, band.upper), share))
 
-    for point in found.fixed_points:
+    for point in [] if found.many else found.fixed_points:
         add(f"{found.kind(point).capitalize()}, {model.names[0]}", point.position, f"{point.share:.0%}")
         add(f"Slope {'there' if found.by_density else 'of the drift there'}, {per}", point.slope)
-    for passage in found.passages:
+    for passage in [] if found.many else found.passages:
         add(f"Mean time from {passage.start:.4g} to {passage.end:.4g}, {times}", passage.time)
     if found.velocity is not None:
         add(f"Mean velocity, {per}", found.velocity)
@@ -127,6 +133,16 @@ def consequences_table(model: Model) -> Rows:
         if np.isfinite(mode.period.median):
             add(f"Period of mode {k}, {times}", mode.period)
     return Rows(("", "median", "90 % band", "in draws"), body)
+
+
+def about_scores(record: Mending) -> str:
+    """How candidates were compared."""
+    cuts = [f"{cut}" for cut in record.cuts[:-1]]
+    return (
+        f"Candidates learned from the first {', '.join(cuts[:-1])} and {cuts[-1]} rows; ln p is the mean log density, "
+        f"in the data's units, of the {record.rows} rows that followed, given those before. Differences are over the "
+        "same rows, with standard errors from blocks of them."
+    )
 
 
 def parameters_in_words(model: Model) -> list[str]:
