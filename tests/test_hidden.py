@@ -1,5 +1,6 @@
 """Readings of hidden states: the filter against dense Gaussians, and what is learned against known truth."""
 
+import io
 import json
 import re
 
@@ -184,13 +185,26 @@ def test_the_command_reads_errors_from_a_column(noisy, tmp_path):
     page = direct.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Readings have the errors that came with them." in page
     assert "Readings, and the state that was hidden" in page
+    assert "Zₙ" in page
     refused = CliRunner().invoke(app, ["fit", str(table), "--error", "sd", "--value", "sd"])
     assert "a column is one of them" in refused.output
 
 
 def test_a_model_file_keeps_readings(noisy, tmp_path):
+    """And the command writes from it the path that was hidden, and what will be read."""
     sde = noisy[-1]
     again = load(sde.save(tmp_path / "noisy.onepath"))
+    path = CliRunner().invoke(app, ["states", str(tmp_path / "noisy.onepath")])
+    assert path.exit_code == 0, path.stderr
+    table = pd.read_csv(io.StringIO(path.stdout))
+    assert list(table) == ["t", "x", "x_lower", "x_upper", "x_filtered"]
+    np.testing.assert_allclose(table["x"], sde.state_.smoothed[:, 0])
+    words = ["forecast", str(tmp_path / "noisy.onepath"), "--steps", "2", "--paths", "500", "--json", "--seed", "0"]
+    spread = []
+    for more in ([], ["--readings"]):
+        fan = json.loads(CliRunner().invoke(app, [*words, *more]).stdout)
+        spread.append(fan["quantiles"][-1][0][0] - fan["quantiles"][0][0][0])
+    assert spread[1] > 1.2 * spread[0]
     np.testing.assert_array_equal(again.state_.smoothed, sde.state_.smoothed)
     np.testing.assert_array_equal(again.measurement_, sde.measurement_)
     assert again.get_params()["measurement"] == "learn"
@@ -347,6 +361,18 @@ def test_what_a_step_forgets_is_said_to_be_hardly_known():
     z = x + 0.2 * np.random.default_rng(1).standard_normal(len(x))
     sde = SDE(measurement="learn", progress=False).fit(z, dt=1.0 / RATE)
     assert re.search("hardly (tell|told)", sde.summary())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [2, 3])
+def test_coarse_steps_are_not_all_taken_for_noise(seed):
+    """From a random walk, turns led to a state that stands still, or half way there."""
+    x = ornstein_uhlenbeck(2000, 1.0 / RATE, seed)
+    size = 0.5 * np.std(x)
+    z = x + size * np.random.default_rng(seed + 9).standard_normal(len(x))
+    sde = SDE(measurement="learn", progress=False).fit(z, dt=1.0 / RATE)
+    assert size < sde.measurement_.deviation[0] < 1.5 * size
+    assert sde.diffusion([0.0])[0] == pytest.approx(SIGMA, rel=0.25)
 
 
 def test_nothing_is_hidden_unless_asked():

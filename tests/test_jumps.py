@@ -1,5 +1,6 @@
 """Jumps: the mixture's likelihood and its cdf against brute force, and what is learned of jumps that are known."""
 
+import io
 import json
 import sys
 import warnings
@@ -295,10 +296,12 @@ def test_the_command_learns_jumps_and_says_so(tmp_path):
     page = (tmp_path / "r.html").read_text()
     assert "dW + jumps" in page
     assert "steps probably jumped" in page
+    assert "after a jump" in page
+    assert page.count("jumpₙ") == 1
     assert ">jumpₙ</text>" in load(tmp_path / "m.onepath").draw()
     refused = CliRunner().invoke(app, [*words[:5], "--tails", "learn"])
     assert refused.exit_code != 0
     assert "cannot be learned together" in refused.stderr
-    table = load(tmp_path / "m.onepath").jumps_.frame()
-    assert table.index.name == "t"
-    assert len(table) == 800
+    table = pd.read_csv(io.StringIO(CliRunner().invoke(app, ["states", str(tmp_path / "m.onepath")]).stdout))
+    assert list(table) == ["t", "probability"]
+    assert np.flatnonzero(table["probability"] > 0.5).tolist() == found["steps"]

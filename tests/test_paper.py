@@ -21,9 +21,10 @@ from onepath.compare.paper.page import fill
 from onepath.compare.paper.plan import NAMES, TABLES, plan, run_of, step_run
 from onepath.compare.paper.population import population_tables
 from onepath.compare.paper.printed import PRINTED, PRINTED_BY_STEP
-from onepath.compare.paper.runs import Journal, row_of
+from onepath.compare.paper.runs import row_of
 from onepath.compare.paper.step_figures import step_figure
 from onepath.compare.paper.tables import mark, markdown, process_table, step_table
+from onepath.io.journal import Journal
 
 pytestmark = pytest.mark.slow
 

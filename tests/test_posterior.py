@@ -1,5 +1,6 @@
 """The posterior against the paper's dense formulas in NumPy, and against averages over draws."""
 
+from dataclasses import replace
 from operator import itemgetter
 
 import jax
@@ -107,7 +108,7 @@ def drawn_covariance(model, at):
 @pytest.mark.parametrize("which", ["line", "plane"])
 def test_means_by_representers_are_those_by_features(which, request):
     """k(x, Z)·α and φ(x)·w, with their derivatives, averaged over members."""
-    posterior = request.getfixturevalue(which).posterior_
+    posterior = replace(request.getfixturevalue(which).posterior_, formulas=None)
     u = np.random.default_rng(0).normal(size=(7, posterior.graph.dimension))
     with jax.enable_x64(True):
         expected, _ = posterior.moments(u, order=2)

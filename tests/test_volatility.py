@@ -247,6 +247,8 @@ def test_forecasts_and_files_keep_the_level(volatile, tmp_path):
     ahead = sde.forecast(1, paths=4000, random_state=0, uncertain=False).x[:, 1, 0]
     spread = sde.diffusion([x[-1]])[0] * np.sqrt(0.02) * sde.volatility_.level[-1]
     assert np.std(ahead) == pytest.approx(spread, rel=0.15)
+    drawn = sde.plot("level").axes[0].lines[0]
+    np.testing.assert_array_equal(drawn.get_ydata(), sde.volatility_.level)
 
 
 def test_a_level_that_stays_is_left_as_it_is():

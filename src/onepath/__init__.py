@@ -8,9 +8,10 @@ if TYPE_CHECKING:
     from onepath.after.mend import Mended
     from onepath.graph.physics import Known
     from onepath.model import Model
+    from onepath.panel.panel import Panel, fit_panel
     from onepath.sde import SDE
 
-__all__ = ["SDE", "Known", "Mended", "Model", "Paths", "__version__", "load", "mend"]
+__all__ = ["SDE", "Known", "Mended", "Model", "Panel", "Paths", "__version__", "fit_panel", "load", "mend"]
 
 _HOMES = {
     "SDE": "onepath.sde",
@@ -18,11 +19,37 @@ _HOMES = {
     "Model": "onepath.model",
     "Paths": "onepath.after.forecast",
     "Mended": "onepath.after.mend",
+    "Panel": "onepath.panel.panel",
+    "fit_panel": "onepath.panel.panel",
 }
 
 
 def load(path: str | Path) -> "SDE":
-    """The model in a file written by `SDE.save`; it predicts what it did before, to the last bit."""
+    """The model in a file written by `SDE.save`; it predicts what it did before, to the last bit.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file. One that is damaged, forged or of a newer onepath is refused; nothing in it runs.
+
+    Returns
+    -------
+    SDE
+        Fitted, with the settings that it was learned with.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import onepath
+    >>> from onepath.compare.processes import PROCESSES
+    >>> truth = PROCESSES["ou_slow"]
+    >>> sde = onepath.SDE().fit(truth.simulate(500, random_state=0)[0], dt=truth.dt)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = onepath.load(sde.save(Path(folder) / "ou.onepath"))
+    >>> bool(again.drift(0.5)[0] == sde.drift(0.5)[0])
+    True
+    """
     from onepath.io.model import load_model
     from onepath.sde import SDE
 

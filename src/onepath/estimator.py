@@ -30,11 +30,33 @@ class Estimator:
         return {parameter.name: parameter.default for parameter in parameters}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 (scikit-learn's signature)
-        """The constructor's parameters by name."""
+        """The constructor's parameters by name.
+
+        Parameters
+        ----------
+        deep : bool
+            Nothing here; scikit-learn passes it.
+
+        Returns
+        -------
+        dict
+            What each was set to.
+        """
         return {name: getattr(self, self._KEPT_AS.get(name, name)) for name in self._defaults()}
 
     def set_params(self, **params: Any) -> Self:
-        """Set some of the constructor's parameters."""
+        """Set some of the constructor's parameters.
+
+        Parameters
+        ----------
+        **params : anything
+            New values by name.
+
+        Returns
+        -------
+        Estimator
+            Itself.
+        """
         for name, value in params.items():
             if name not in self._defaults():
                 known = ", ".join(self._defaults())

@@ -28,6 +28,7 @@ from onepath.inference.tried import Mending
 from onepath.numerics.arrays import Floats, evenly
 from onepath.numerics.checks import check_probability, check_whole
 from onepath.numerics.linalg import lower_roots
+from onepath.numerics.notebook import InNotebooks
 from onepath.numerics.precision import in_double
 
 P = ParamSpec("P")
@@ -54,67 +55,69 @@ Seed = int | np.random.Generator | None
 class Methods(NamedTuple):
     """By which methods a model was found, as users name them."""
 
-    solver: str
-    learn: str | None
-    observation: str = "exact"
+    solver: str  #: how the graph was completed
+    learn: str | None  #: how kernels were learned; None as given
+    observation: str = "exact"  #: how readings became transitions
 
 
 class Curve(NamedTuple):
     """A function at points: posterior mean, and the ends of its band."""
 
-    mean: Floats
-    lower: Floats
-    upper: Floats
+    mean: Floats  #: of the posterior
+    lower: Floats  #: where the band begins
+    upper: Floats  #: where the band ends
 
 
 class Estimate(NamedTuple):
     """A number that was learned: posterior mean, and the ends of its band."""
 
-    value: float
-    lower: float
-    upper: float
+    value: float  #: posterior mean
+    lower: float  #: where the band begins
+    upper: float  #: where the band ends
 
 
 class Curves(NamedTuple):
     """Drift (n, d) and diffusion (n, d, d) at points (n, d)."""
 
-    points: Floats
-    drift: Curve
-    diffusion: Curve
+    points: Floats  #: (n, d)
+    drift: Curve  #: (n, d) each
+    diffusion: Curve  #: (n, d, d) each
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Model(InNotebooks):
     """A learned dX = f(X) dt + σ(X) dW: the data, the posterior, and how it was found.
 
     Immutable. Points are (n, d), drifts (n, d) and diffusions (n, d, d), in the data's units, for every d from 1 on.
     Where there are inputs, points may have their columns too, (n, d + k); of others, inputs are `held`.
     """
 
-    trajectory: Trajectory
-    transitions: Transitions
-    units: Units
-    posterior: Posterior
-    loss: float  # J, in the data's units
-    evidence: float  # ln p(data | θ), likewise
-    outcome: str  # how completion ended
-    optimum: Optimum | None  # how the search for θ ended
-    stiffness: Stiffness | None  # where the law was chosen by it
-    methods: Methods
-    seconds: float
-    bounds: Floats | None = None  # (d, 2), which the state cannot leave
-    observed: Observed | None = None  # how readings come from states, where they are not the states themselves
-    disturbance: Disturbance | None = None  # what increments are beside N(m, V)
-    held: Floats | None = None  # (q,), inputs where none are said; `usual_inputs` if None
-    mending: Mending | None = None  # what was tried before it was chosen
+    trajectory: Trajectory  #: the data, as they were understood
+    transitions: Transitions  #: the steps that were learned from
+    units: Units  #: in which the posterior is kept
+    posterior: Posterior  #: what is known of drift and diffusion, standardised
+    loss: float  #: J, in the data's units
+    evidence: float  #: ln p(data | θ), in the data's units
+    outcome: str  #: how completion ended
+    optimum: Optimum | None  #: how the search for θ ended
+    stiffness: Stiffness | None  #: how coarse steps are, where the law was chosen by it
+    methods: Methods  #: by which it was found
+    seconds: float  #: that the fit took
+    bounds: Floats | None = None  #: (d, 2), which the state cannot leave
+    observed: Observed | None = None  #: how readings come from states, where they are not the states themselves
+    disturbance: Disturbance | None = None  #: what increments are beside N(m, V)
+    held: Floats | None = None  #: (q,), inputs where none are said; `usual_inputs` if None
+    mending: Mending | None = None  #: what was tried before it was chosen
     answers: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # of `asked_once`
 
     @property
     def graph(self) -> Graph:
+        """The computational graph."""
         return self.posterior.graph
 
     @property
     def law(self) -> Law:
+        """Of a step."""
         return self.graph.law
 
     @property
@@ -394,23 +397,23 @@ class Model:
 
     @in_double
     def marginals(self, points: Floats) -> tuple[Floats, Floats]:
-        """Means and variances (n, members, functions) of all latents."""
-        return evaluate.marginals(self.posterior, self._standardised(points))
+        """Means and variances (n, members, functions) of all latents; equations come after the process's members."""
+        mixture = self._mixture(points)
+        return mixture.means, mixture.variances
+
+    @in_double
+    def _mixture(self, points: Floats) -> evaluate.Mixture:
+        return evaluate.mixture(self.posterior, self._standardised(points))
 
     def _moments(self, points: Floats) -> tuple[Floats, Floats]:
         """Mean and standard deviation of the latents over all members."""
-        (means, variances), mass = self.marginals(points), np.asarray(self.posterior.mass)
-        mean = np.einsum("s,nsf->nf", mass, means)
-        return mean, np.sqrt(np.einsum("s,nsf->nf", mass, variances + np.square(means - mean[:, None])))
+        return self._mixture(points).moments()
 
     def _quantiles(self, points: Floats, level: float) -> tuple[Floats, Floats]:
         """Ends of the latents' central interval of this probability, over all members."""
         check_probability("level", level)
-        each, mass = self.marginals(points), self.posterior.for_bands
-        lower, upper = (
-            evaluate.mixture_quantile(mass, *each, probability) for probability in (0.5 - level / 2, 0.5 + level / 2)
-        )
-        return lower, upper
+        mixture = self._mixture(points)
+        return mixture.quantile(0.5 - level / 2), mixture.quantile(0.5 + level / 2)
 
     @in_double
     def _out(self, latent: Floats, points: Floats) -> tuple[Floats, Floats]:
@@ -422,7 +425,8 @@ class Model:
 
 def model_of(trajectory: Trajectory, fit: Fit, methods: Methods, seconds: float, bounds: Floats | None = None) -> Model:
     """What a fit to a trajectory came to."""
-    completed, volume = fit.completed, fit.transitions.total * float(np.sum(np.log(fit.units.scale)))
+    total = fit.transitions.total if trajectory.whole is None else trajectory.whole.transitions
+    completed, volume = fit.completed, total * float(np.sum(np.log(fit.units.scale)))
     return Model(
         trajectory=trajectory,
         transitions=fit.transitions,

@@ -9,10 +9,12 @@ import numpy as np
 
 from onepath.after.consequences import Consequences, consequences
 from onepath.after.disturbed import FoundJumps, FoundVolatility, jumps_of, tails_of, volatility_of
+from onepath.after.equations import Equations, equations_of
 from onepath.after.forecast import Paths, forecast, simulate
-from onepath.after.learn import learn
+from onepath.after.learn import learn, learn_streamed
 from onepath.after.states import Noise, States, noise_of, score_readings, states
 from onepath.data.inputs import read_at
+from onepath.data.reading import is_from_pandas
 from onepath.data.trajectory import Trajectory, read_trajectory
 from onepath.data.transitions import Transitions, Units
 from onepath.estimator import Estimator
@@ -20,11 +22,14 @@ from onepath.graph.graph import Graph
 from onepath.graph.laws import Law
 from onepath.inference.adequacy import Stiffness
 from onepath.inference.disturbance.disturbance import Banded
+from onepath.inference.fit import cells_wanted
 from onepath.inference.learning.optimisers import Optimum
 from onepath.inference.observation import Observation
-from onepath.inference.options import read_options
+from onepath.inference.options import check_streamable, read_options
 from onepath.inference.posterior.posterior import Posterior
-from onepath.inference.progress import Progress
+from onepath.inference.progress import Listener, Progress, told_of
+from onepath.io.chosen import Chosen
+from onepath.io.stream import is_stream, read_stream
 from onepath.model import Estimate, Model, read_readings, read_transitions
 from onepath.numerics.arrays import Floats
 from onepath.numerics.caution import caution
@@ -107,38 +112,88 @@ class SDE(Estimator):
         what a fit without leaves over, and fits once more if there is one.
     trend : bool
         Whether drift and diffusion may change with time.
+    equations : "auto", "off" or "only"
+        Whether drift and squared noise may also be short equations, sums of few powers of the coordinates, as probable
+        as the data make them: averaged with the Gaussian process, left out, or alone. "auto" leaves them out too where
+        they do not go together with what else is asked.
+    terms : dictionary of functions by name, list of formulas, name of a library, or None
+        What an equation may have besides powers: {"sin x": np.sin}, ["sin(x)"], or "trigonometric", "rational" or
+        "saturating"; in the data's own units. Functions take one state, a number in one dimension, and give a number.
     since : a date, a time, or None
         Rows before it are left out: what to learn from where drift or noise have changed once and for all.
-    progress : bool
-        Whether learning that takes longer than a second says how far it is, on the standard error stream.
+    progress : bool, or a function of a text
+        Whether learning that takes longer than a second says how far it is, on the standard error stream; a function is
+        called with what there is to say instead.
     random_state : int, numpy Generator or None
         Seed of what is drawn while fitting.
 
     Attributes
     ----------
-    model_ : what the fit came to, as everything after it takes it
-    parameters_ : dict of all kernel parameters, the link's level and λ, by name
-    drift_kernel_, diffusion_kernel_ : the kernels, each parameter with a leading axis of outputs
-    noise_ : λ for each dimension, in squared units of the data
-    evidence_ : ln p(data | θ), by Laplace's approximation, in the data's units
-    loss_ : J, the MAP loss in the data's units (half the paper's loss)
-    transition_ : the transition law that was used
-    stiffness_ : with transition="auto", how much the drift changes during a step, and what the second law would change
-        about the answer; else None
-    outcome_ : how completion ended, in words
-    learning_ : how learning ended, or None
-    constant_noise_ : probability that the diffusion is the same everywhere; None where that was not asked: with given
-        kernels or correlated noise, or without learning by evidence
-    jumps_ : with jumps=True, their rate, mean and size with bands, and how probable it is that each step jumped
-    volatility_ : with volatility="learn", the level's spread and memory with bands, and its path
-    tails_ : with tails, the degrees of freedom with their band, infinite if increments are as good as normal
-    graph_ : the computational graph
-    measurement_ : standard deviation of readings in each dimension, with the ends of its 90 % band; factors of the
-        given errors where those were given and noise is learned; None where readings are the state itself
-    state_ : the path that was hidden, filtered and smoothed, with what is left uncertain; `.frame()` is a table
-    known_ : dict of the parameters of what is known, each with the ends of its 90 % band
-    inputs_ : names of the inputs, in the order in which they are given and asked at
-    n_features_in_ : dimension of the state
+    model_ : Model
+        What the fit came to, as everything after it takes it.
+    parameters_ : dict
+        All kernel parameters, the link's level and λ, by name.
+    drift_kernel_, diffusion_kernel_ : tinygp kernels
+        As they were learned, each parameter with a leading axis of outputs.
+    noise_ : array (d,)
+        λ, the variance that the transition law leaves unexplained, in squared units of the data.
+    evidence_ : float
+        ln p(data | θ), by Laplace's approximation, in the data's units.
+    loss_ : float
+        J, the MAP loss in the data's units, half the paper's loss.
+    transition_ : str
+        The transition law that was used.
+    stiffness_ : Stiffness or None
+        With transition="auto", how much the drift changes during a step, and what the second law would change about
+        the answer.
+    outcome_ : str
+        How completion ended, in words.
+    learning_ : Optimum or None
+        How learning ended; None where kernels were used as given.
+    constant_noise_ : float or None
+        Probability that the diffusion is the same everywhere; None where that was not asked: with given kernels or
+        correlated noise, or without learning by evidence.
+    equations_ : Equations or None
+        The most probable equations of drift and squared noise, with coefficients, errors and probabilities, as text,
+        LaTeX and Python; None where none were asked for or could be.
+    jumps_ : FoundJumps or None
+        With jumps=True, their rate, mean and size with bands, and how probable it is that each step jumped.
+    volatility_ : FoundVolatility or None
+        With volatility="learn", the spread and memory of the noise's level with bands, and its path.
+    tails_ : Banded or None
+        With tails, the degrees of freedom with their band, infinite if increments are as good as normal.
+    graph_ : Graph
+        The computational graph; it draws itself in a notebook.
+    measurement_ : Noise or None
+        Standard deviation of readings in each dimension, with the ends of its 90 % band; factors of the given errors
+        where those were given and noise is learned; None where readings are the state itself.
+    state_ : States
+        The path that was hidden, filtered and smoothed, with what is left uncertain.
+    known_ : dict
+        Parameters of what is known, each an `Estimate` with the ends of its 90 % band.
+    inputs_ : tuple of str
+        Names of the inputs, in the order in which they are given and asked at.
+    trajectory_ : Trajectory
+        The data, as they were understood.
+    transitions_ : Transitions
+        The steps that were learned from.
+    n_features_in_ : int
+        Dimension of the state.
+    seconds_ : float
+        How long the fit took.
+
+    Examples
+    --------
+    >>> from onepath import SDE
+    >>> from onepath.compare.processes import PROCESSES
+    >>> truth = PROCESSES["ou_slow"]  # dX = -X dt + 0.7 dW
+    >>> path = truth.simulate(500, random_state=0)[0]
+    >>> sde = SDE().fit(path, dt=truth.dt, unit="second")
+    >>> sde.drift([-1.0, 0.0, 1.0]).shape
+    (3,)
+    >>> lower, upper = sde.diffusion_band(0.0)
+    >>> bool(lower[0] < 0.7 < upper[0])
+    True
     """
 
     def __init__(
@@ -171,8 +226,10 @@ class SDE(Estimator):
         diffusion_reads: Sequence[str] | None = None,
         season: float | str | None = None,
         trend: bool = False,
+        equations: str = "auto",
+        terms: Any = None,
         since: Any = None,
-        progress: bool = True,
+        progress: bool | Listener = True,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         self.drift_kernel = drift
@@ -202,6 +259,8 @@ class SDE(Estimator):
         self.diffusion_reads = diffusion_reads
         self.season = season
         self.trend = trend
+        self.equations = equations
+        self.terms = terms
         self.since = since
         self.progress = progress
         self.random_state = random_state
@@ -224,6 +283,7 @@ class SDE(Estimator):
     transition_: str
     stiffness_: Stiffness | None
     constant_noise_: float | None
+    equations_: Equations | None
     jumps_: FoundJumps | None
     volatility_: FoundVolatility | None
     tails_: Banded | None
@@ -246,15 +306,20 @@ class SDE(Estimator):
         calendar: str = "auto",
         error: Any = None,
         inputs: Any = None,
+        values: Sequence[str] = (),
+        group: str | None = None,
     ) -> Self:
         """Learn drift and diffusion.
 
         Parameters
         ----------
-        x : array (n,) or (n, d), pandas Series or DataFrame, or a list of such
-            The trajectory, or several. Rows with NaN are missing.
+        x : array (n,) or (n, d), pandas Series or DataFrame, xarray DataArray or Dataset, or a list of such
+            The trajectory, or several. Rows with NaN are missing. Of xarray's, `time` is the dimension of dates, that
+            of this name, or the first. What is longer than memory comes as a stream: an iterator of tables or arrays,
+            the path of a file or of a folder of Parquet files, a PyArrow or Dask data set. It is read once, in constant
+            memory; `t` is then the name of the column that tells the time.
         t, dt : times of the rows, or the step between them
-            Exactly one of them; pandas objects indexed by time need neither.
+            Exactly one of them; pandas objects indexed by dates, and xarray's with times, need neither.
         unit : str, optional
             The time unit that rates are reported in; with dates, one from nanosecond, microsecond, millisecond and
             second up to minute, hour, day, week, month and year.
@@ -269,14 +334,77 @@ class SDE(Estimator):
         inputs : array (n,) or (n, q), pandas Series or DataFrame, dictionary of columns, or a list of such
             What drives drift and diffusion besides the state, known at the start of each step: numbers, or a few
             classes as text or booleans, with a row for each of x. Steps that begin where one is missing are left out.
+        values, group : names of columns, optional
+            Of a stream of tables: the state, and what tells its trajectories apart.
+
+        Returns
+        -------
+        SDE
+            Itself, fitted.
         """
         begun, watch = time.perf_counter(), Progress(self.progress)
         settings = self.get_params()
-        options = read_options(settings, watch, errors=error is not None)
+        if is_stream(x):
+            if error is not None or inputs is not None or calendar == "business":
+                raise ValueError("error=, inputs= and calendar='business' need all rows in memory, and x is a stream")
+            chosen = Chosen(time=t, group=group, values=tuple(values), dt=dt, unit=unit)
+            return self.fit_stream(x, chosen, gap=gap)
+        if group is not None or values:
+            raise ValueError("group and values name columns of a stream, and x is none: pass a list of trajectories")
+        options = read_options(settings, watch, errors=error is not None, inputs=inputs is not None)
         told = {"error": error, "partly": options.observation.takes_parts, "inputs": inputs}
         trajectory = read_trajectory(x, t=t, dt=dt, unit=unit, gap=gap, calendar=calendar, **told)
         with watch:
             model, said = learn(trajectory, settings, options, begun)
+        self._take(model)
+        for text in said:
+            caution(text)
+        return self
+
+    def fit_stream(
+        self,
+        source: Any,
+        chosen: Chosen,
+        *,
+        gap: float = 10.0,
+        notes: list[str] | None = None,
+        resume: str | Path | None = None,
+    ) -> Self:
+        """Learn from a stream: what `fit` does with one, for a source of which more has been said.
+
+        Parameters
+        ----------
+        source : iterator of tables or arrays, path of a file or a folder, PyArrow or Dask data set
+            What is read, once.
+        chosen : Chosen
+            Which of its columns are time and state, and what they are counted in.
+        gap : float
+            Steps longer than this many usual ones are recording gaps.
+        notes : list, optional
+            Takes what there is to say of how the source was understood.
+        resume : path, optional
+            Where to keep how far reading is, so that an interrupted one goes on from there.
+
+        Returns
+        -------
+        SDE
+            Itself, fitted.
+        """
+        begun, watch = time.perf_counter(), Progress(self.progress)
+        settings = self.get_params()
+        options = read_options(settings, watch)
+        check_streamable(options, settings)
+        with watch:
+            streamed = read_stream(
+                source,
+                chosen,
+                gap,
+                lambda dimension: cells_wanted(dimension, options),
+                [] if notes is None else notes,
+                lambda rows, total: watch.now_and_then(told_of(rows, total, watch.passed)),
+                None if resume is None else Path(resume),
+            )
+            model, said = learn_streamed(streamed, settings, options, begun)
         self._take(model)
         for text in said:
             caution(text)
@@ -304,6 +432,7 @@ class SDE(Estimator):
             transition_=model.law.name,
             stiffness_=model.stiffness,
             constant_noise_=model.constant_noise,
+            equations_=equations_of(model),
             jumps_=jumps_of(model),
             volatility_=volatility_of(model),
             tails_=tails_of(model),
@@ -315,7 +444,20 @@ class SDE(Estimator):
 
     @classmethod
     def from_model(cls, model: Model, settings: dict[str, Any]) -> Self:
-        """The estimator that has learned this model, with these settings."""
+        """The estimator that has learned a model, with the settings that it was learned with.
+
+        Parameters
+        ----------
+        model : Model
+            What was learned.
+        settings : dict
+            Parameters of an SDE, by name.
+
+        Returns
+        -------
+        SDE
+            Fitted.
+        """
         sde = cls().set_params(**settings)
         sde._take(model)
         return sde
@@ -355,44 +497,140 @@ class SDE(Estimator):
         return values.reshape(values.shape[:-axes]) if self._model.dimension == 1 else values
 
     def drift(self, x: Any, inputs: Any = None) -> Floats:
-        """Posterior mean of the drift: (n,) in one dimension, (n, d) above.
+        """Posterior mean of the drift f.
 
-        `inputs` are those to ask at: one value of each, or a row for each point, in the order of `inputs_` or by name
-        in a dictionary. A season's is the time since its cycle began, a trend's the time. Of those that are not given,
-        numbers are at their median, classes at the most common one, season and trend at the end of the data.
+        Parameters
+        ----------
+        x : array (n,) or (n, d), or a number
+            States to ask at, in the data's units; (n,) or a number in one dimension only.
+        inputs : dictionary, array or DataFrame, optional
+            Inputs to ask at, one value of each or a row for each point, by name or in the order of `inputs_`; a
+            season's is the time since its cycle began. Those left out are at their median or most common class, season
+            and trend at the end of the data.
+
+        Returns
+        -------
+        array (n,) or (n, d)
+            Per unit of time; (n,) in one dimension.
         """
         return self._flat(self._model.drift(self._points(x, inputs)), 1)
 
     def diffusion(self, x: Any, inputs: Any = None) -> Floats:
-        """Posterior mean of the diffusion: (n,) in one dimension, lower triangular (n, d, d) above."""
+        """Posterior mean of the diffusion σ.
+
+        Parameters
+        ----------
+        x : array (n,) or (n, d), or a number
+            States to ask at, in the data's units; (n,) or a number in one dimension only.
+        inputs : dictionary, array or DataFrame, optional
+            Inputs to ask at, one value of each or a row for each point, by name or in the order of `inputs_`; a
+            season's is the time since its cycle began. Those left out are at their median or most common class, season
+            and trend at the end of the data.
+
+        Returns
+        -------
+        array (n,) or (n, d, d)
+            Per root of the unit of time; (n,) in one dimension, lower triangular above.
+        """
         return self._flat(self._model.diffusion(self._points(x, inputs)), 2)
 
     def drift_band(self, x: Any, level: float = 0.9, inputs: Any = None) -> tuple[Floats, Floats]:
-        """Lower and upper end of the central interval that holds the drift with this probability, point by point."""
+        """Ends of the central interval that holds the drift with some probability, point by point.
+
+        Parameters
+        ----------
+        x : array (n,) or (n, d), or a number
+            States to ask at, in the data's units; (n,) or a number in one dimension only.
+        level : float
+            Probability that the band holds, point by point.
+        inputs : dictionary, array or DataFrame, optional
+            Inputs to ask at, one value of each or a row for each point, by name or in the order of `inputs_`; a
+            season's is the time since its cycle began. Those left out are at their median or most common class, season
+            and trend at the end of the data.
+
+        Returns
+        -------
+        lower, upper : arrays (n,) or (n, d)
+            In the units of `drift`.
+        """
         lower, upper = self._model.drift_band(self._points(x, inputs), level)
         return self._flat(lower, 1), self._flat(upper, 1)
 
     def diffusion_band(self, x: Any, level: float = 0.9, inputs: Any = None) -> tuple[Floats, Floats]:
-        """Lower and upper end of the central interval that holds each entry of the diffusion with this probability."""
+        """Ends of the central interval that holds each entry of the diffusion with some probability, point by point.
+
+        Parameters
+        ----------
+        x : array (n,) or (n, d), or a number
+            States to ask at, in the data's units; (n,) or a number in one dimension only.
+        level : float
+            Probability that the band holds, point by point.
+        inputs : dictionary, array or DataFrame, optional
+            Inputs to ask at, one value of each or a row for each point, by name or in the order of `inputs_`; a
+            season's is the time since its cycle began. Those left out are at their median or most common class, season
+            and trend at the end of the data.
+
+        Returns
+        -------
+        lower, upper : arrays (n,) or (n, d, d)
+            In the units of `diffusion`.
+        """
         lower, upper = self._model.diffusion_band(self._points(x, inputs), level)
         return self._flat(lower, 2), self._flat(upper, 2)
 
     def curves(self, points: Any = None, level: float = 0.9, inputs: Any = None) -> "pd.DataFrame":
         """Drift and diffusion as a pandas table, with the ends of their bands, under the names of the data.
 
-        At points as `drift` takes them; or on a grid over the data, of this many points (101 if None) along each
-        coordinate, the others at their median: the column `along` says which.
+        Parameters
+        ----------
+        points : array (n,) or (n, d), pandas Series or DataFrame, int or None
+            States to ask at; of pandas objects the table has the index. A whole number is that of points on a grid over
+            the data along each coordinate, the others at their median, and None is 101: the column `along` says which.
+        level : float
+            Probability that the band holds, point by point.
+        inputs : dictionary, array or DataFrame, optional
+            Inputs to ask at, one value of each or a row for each point, by name or in the order of `inputs_`; a
+            season's is the time since its cycle began. Those left out are at their median or most common class, season
+            and trend at the end of the data.
+
+        Returns
+        -------
+        DataFrame
+            A row for each point: the state, `drift` and `diffusion`, above one dimension one for each coordinate such
+            as `drift_x`, and their ends, such as `drift_lower` and `drift_upper`.
         """
         from onepath.show.tables import POINTS, curves_at, curves_over_data
 
         if points is None or isinstance(points, int):
             return curves_over_data(self._at(inputs), POINTS if points is None else points, level)
-        return curves_at(self._model, self._points(points, inputs), level)
+        found = curves_at(self._model, self._points(points, inputs), level)
+        return found.set_axis(points.index) if is_from_pandas(points) else found
 
     def functions(
         self, x: Any, draws: int = 100, random_state: int | np.random.Generator | None = None, inputs: Any = None
     ) -> tuple[Floats, Floats]:
-        """Drift and diffusion drawn together from the posterior: a leading axis of draws before the usual shapes."""
+        """Draws of drift and diffusion from what is known of them, both of a draw together.
+
+        Parameters
+        ----------
+        x : array (n,) or (n, d), or a number
+            States to ask at, in the data's units; (n,) or a number in one dimension only.
+        draws : int
+            How many.
+        random_state : int, numpy Generator or None
+            Seed of the draws.
+        inputs : dictionary, array or DataFrame, optional
+            Inputs to ask at, one value of each or a row for each point, by name or in the order of `inputs_`; a
+            season's is the time since its cycle began. Those left out are at their median or most common class, season
+            and trend at the end of the data.
+
+        Returns
+        -------
+        drift : array (draws, n) or (draws, n, d)
+            Per unit of time.
+        diffusion : array (draws, n) or (draws, n, d, d)
+            Per root of the unit of time.
+        """
         drift, diffusion = self._model.functions(self._points(x, inputs), draws, random_state)
         return self._flat(drift, 1), self._flat(diffusion, 2)
 
@@ -408,11 +646,32 @@ class SDE(Estimator):
         error: Any = None,
         inputs: Any = None,
     ) -> float:
-        """Mean log predictive density of a transition of another trajectory, in the data's units; higher is better.
+        """Mean log predictive density of a transition of another trajectory; higher is better.
 
-        Of readings of a hidden state, that of a row given those before it. Days of dates count as in the data that were
-        learned from, unless `calendar` says otherwise. A model that reads inputs needs those of the other trajectory
-        too; season and trend go on by its dates or, without, its times.
+        Of readings of a hidden state, that of a row given those before it. A model that reads inputs needs those of the
+        other trajectory too; season and trend go on by its dates or, without, its times.
+
+        Parameters
+        ----------
+        x : array (n,) or (n, d), pandas or xarray object, or a list of such
+            The other trajectory, or several.
+        t, dt : times of the rows, or the step between them
+            Exactly one of them; pandas objects indexed by dates, and xarray's with times, need neither.
+        unit : str, optional
+            The unit of time; that of the model if None.
+        gap : float
+            Steps longer than this many median steps are recording gaps, not transitions.
+        calendar : "auto", "business", "all" or None
+            Which days count where times are daily dates; None is as in the data that were learned from.
+        error : array like x, or one for each row, optional
+            Standard errors of single readings.
+        inputs : array (n,) or (n, q), pandas or xarray object, dictionary of columns, or a list of such
+            What drives the trajectory, with a row for each of x.
+
+        Returns
+        -------
+        float
+            In nats, for the data in their own units.
         """
         model = self._model
         times = {"t": t, "dt": dt, "unit": unit, "gap": gap, "calendar": calendar}
@@ -440,11 +699,31 @@ class SDE(Estimator):
         uncertain: bool = True,
         inputs: Any = None,
     ) -> Paths:
-        """Paths (paths, steps + 1, d) of the learned equation from x0, one start (d,) or one for each path (paths, d).
+        """Paths of the learned equation, from where it is told to start.
 
-        One step of the transition law each `dt`, the data's median step if None. With `uncertain`, each path has its
-        own draw of drift and diffusion from the posterior; without, all have the posterior mean. Where the data have
-        dates, the paths have those that follow the last of them; `.frame()` is a pandas table.
+        Parameters
+        ----------
+        x0 : number, array (d,) or (paths, d)
+            One start, or one for each path.
+        steps : int
+            How many steps each path has.
+        dt : float or None
+            Length of a step, of which each is one step of the transition law; None is the data's median step.
+        paths : int
+            How many paths.
+        random_state : int, numpy Generator or None
+            Seed of the draws.
+        uncertain : bool
+            Whether each path has its own draw of drift and diffusion from the posterior; else all have the posterior
+            mean.
+        inputs : array (steps,) or (steps, q), pandas object or dictionary, optional
+            Inputs at each step, or one value for all. Those that are not given stay what they were last in the data;
+            season and trend go on.
+
+        Returns
+        -------
+        Paths
+            Times, states and, where the data have dates, those that follow the last of them.
         """
         return simulate(self._model, x0, steps, dt, paths, random_state, uncertain, inputs)
 
@@ -458,24 +737,71 @@ class SDE(Estimator):
         readings: bool = False,
         inputs: Any = None,
     ) -> Paths:
-        """Paths from the last observation on, as `simulate` makes them; their quantiles are a fan.
+        """Paths from the last observation on; their quantiles are a fan.
 
-        Where the state is hidden, they start from what is known of it; with `readings`, they are what would be read.
-        `.quantiles_frame()` is that as a pandas table, by date where the data have dates.
+        Where the state is hidden, they start from what is known of it.
+
+        Parameters
+        ----------
+        steps : int
+            How many steps each path has.
+        paths : int
+            How many paths.
+        dt : float or None
+            Length of a step; None is the data's median step.
+        random_state : int, numpy Generator or None
+            Seed of the draws.
+        uncertain : bool
+            Whether each path has its own draw of drift and diffusion from the posterior; else all have the posterior
+            mean.
+        readings : bool
+            Whether paths are of what would be read, noise of readings included, where the state is hidden.
+        inputs : array (steps,) or (steps, q), pandas object or dictionary, optional
+            Inputs at each step ahead, or one value for all. Those that are not given stay what they were last; season
+            and trend go on.
+
+        Returns
+        -------
+        Paths
+            `.quantiles_frame()` is the fan as a pandas table, by date where the data have dates.
         """
         return forecast(self._model, steps, dt, paths, random_state, uncertain, readings, inputs)
 
     def consequences(
         self, level: float = 0.9, draws: int = 400, random_state: Any = 0, inputs: Any = None
     ) -> Consequences:
-        """Potential, stationary density, fixed points and passage times (1-D), or modes (above), with bands.
+        """What follows from drift and diffusion, with bands.
 
-        They are those of the equation with inputs held still: at `inputs`, or where `drift` asks.
+        In one dimension the potential, the stationary density, where it has its modes and how long it takes from one to
+        the other; above, the rates and periods of the drift's best linear approximation.
+
+        Parameters
+        ----------
+        level : float
+            Probability that bands hold.
+        draws : int
+            Drifts and diffusions that are drawn from the posterior for them.
+        random_state : int, numpy Generator or None
+            Seed of the draws.
+        inputs : dictionary, array or DataFrame, optional
+            One value of each input, at which the equation is held still. Those left out are at their median or most
+            common class, season and trend at the end of the data.
+
+        Returns
+        -------
+        Consequences
+            Its text is a summary.
         """
         return consequences(self._at(inputs), level, draws, random_state)
 
     def diagnose(self) -> "Diagnosis":
-        """Is this the right model for these data at this step? One verdict, and an answer to each question."""
+        """Ask whether this is the right model for these data at this step.
+
+        Returns
+        -------
+        Diagnosis
+            One verdict, and an answer to each question.
+        """
         from onepath.after.diagnose import diagnose
 
         return diagnose(self._model)
@@ -504,33 +830,68 @@ class SDE(Estimator):
             Seconds. What no time was left for says so in the table.
         progress : callable, optional
             Called with a `Stage`, which says what is done and about how long the rest takes.
+
+        Returns
+        -------
+        Mended
+            `proposed`, a fitted SDE or None, beside the `plain` one; their diagnoses, and the table of what was tried.
         """
         from onepath.after.mend import mend, shown_by
 
-        with Progress(self.progress and progress is None) as line:
+        with Progress(self.progress if progress is None else False) as line:
             tell = progress or (shown_by(line) if self.progress else None)
             asked: dict[str, Any] = {"cures": cures, "preset": preset, "budget": budget, "tell": tell}
             found = mend(self._model, self.get_params(), **asked)
         return found.each(lambda fitted: SDE.from_model(fitted.model, fitted.settings))
 
     def summary(self) -> str:
-        """What was observed, what was learned, what follows, and whether the model fits."""
+        """What was observed, what was learned, what follows, and whether the model fits.
+
+        Returns
+        -------
+        str
+            Some thirty lines, the verdict first.
+        """
         from onepath.show.summary import summarise
 
         return summarise(self._model)
 
     def plot(self, what: str = "overview", *, truth: Any = None, figure: Any = None, inputs: Any = None) -> "Figure":
-        """A matplotlib figure: "overview", or one of its parts by name, drawn into `figure` where one is given.
+        """A matplotlib figure of the fit.
 
-        `truth`, with methods `drift` and `diffusion` of points (n, d), is drawn beside what was learned; with `inputs`
-        held at these values.
+        Parameters
+        ----------
+        what : str
+            "overview", or one of its parts: "trajectory", "drift", "diffusion", "forecast", "diagnosis"; in one
+            dimension "potential" and "density", in two "field", "ellipses" and "maps"; with inputs "inputs".
+        truth : object with methods `drift` and `diffusion`, optional
+            Of points (n, d), to (n, d) and (n, d, d): drawn beside what was learned.
+        figure : matplotlib figure, optional
+            Where to draw; a new one of pyplot's if None.
+        inputs : dictionary, array or DataFrame, optional
+            One value of each input, at which the others of the figures are held.
+
+        Returns
+        -------
+        Figure
+            What was drawn into.
         """
         from onepath.show.plots import plot
 
         return plot(self._at(inputs), what, truth=truth, figure=figure)
 
+    def _repr_html_(self) -> str | None:
+        """For notebooks: the verdict, the equation, drift and diffusion; None, for the settings, before `fit`."""
+        return self.model_._repr_html_() if self.__sklearn_is_fitted__() else None
+
     def draw(self) -> str:
-        """The computational graph as an SVG document; with what is read of a hidden state, and with jumps and such."""
+        """The computational graph as an SVG document, with what is read of a hidden state, and with jumps and such.
+
+        Returns
+        -------
+        str
+            To be written to a file; `graph_` shows itself in a notebook.
+        """
         from onepath.show.graph import drawn
 
         return drawn(self._model)
@@ -540,14 +901,43 @@ class SDE(Estimator):
     ) -> Path:
         """Write everything that was learned as one HTML page, which needs nothing else to be opened.
 
-        `truth` is drawn beside what was learned; `about`, an `onepath.show.about.About`, tells where the data are from.
+        Parameters
+        ----------
+        path : str or Path
+            Where to.
+        force : bool
+            Whether a file that is there may be replaced.
+        title : str, optional
+            Of the page; by default it names the state.
+        truth : object with methods `drift` and `diffusion`, optional
+            Of points (n, d), to (n, d) and (n, d, d): drawn beside what was learned.
+        about : onepath.show.about.About, optional
+            Where the data are from.
+
+        Returns
+        -------
+        Path
+            Where it was written.
         """
         from onepath.show.report import write_report
 
         return write_report(self._model, path, force=force, title=title, truth=truth, about=about)
 
     def save(self, path: str | Path, *, force: bool = False) -> Path:
-        """Write the fitted model: arrays and JSON, nothing that runs. An existing file is kept unless `force`."""
+        """Write the fitted model to a file: arrays and JSON, nothing that runs.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to.
+        force : bool
+            Whether a file that is there may be replaced.
+
+        Returns
+        -------
+        Path
+            Where it was written; `onepath.load` reads it.
+        """
         from onepath.io.model import save_model
 
         return save_model(self._model, self.get_params(), path, force=force)

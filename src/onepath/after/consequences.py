@@ -15,6 +15,7 @@ from onepath.data.transitions import Units, first_angles
 from onepath.model import Model, Seed, asked_once
 from onepath.numerics.arrays import Flags, Floats, evenly
 from onepath.numerics.checks import check_probability, check_whole
+from onepath.numerics.notebook import InNotebooks
 
 GRID, MODE_POINTS = 201, 200
 
@@ -40,9 +41,9 @@ WHOLE = "Density and times are those of the whole noise, σ² + λ/Δt at the me
 class Band(NamedTuple):
     """Median over posterior draws, and the ends of the central interval of the level asked for."""
 
-    median: Any
-    lower: Any
-    upper: Any
+    median: Any  #: over draws
+    lower: Any  #: where the central interval begins
+    upper: Any  #: where it ends
 
 
 class FixedPoint(NamedTuple):
@@ -52,18 +53,18 @@ class FixedPoint(NamedTuple):
     kind hereabouts; bands are over those.
     """
 
-    position: Band
-    stable: bool
-    slope: Band
-    share: float
+    position: Band  #: of the state
+    stable: bool  #: a mode, or else a trough
+    slope: Band  #: how fast what leads there changes with the state, per unit of time
+    share: float  #: of the draws that have it
 
 
 class Passage(NamedTuple):
     """Mean time from one stable point, or mode of the density, to reach its neighbour."""
 
-    start: float
-    end: float
-    time: Band
+    start: float  #: from where
+    end: float  #: to where
+    time: Band  #: how long it takes on average
 
 
 class Mode(NamedTuple):
@@ -72,9 +73,9 @@ class Mode(NamedTuple):
     `share` of the draws have as many modes as are told of.
     """
 
-    rate: Band
-    period: Band
-    share: float
+    rate: Band  #: per unit of time; negative decays
+    period: Band  #: of its oscillation, infinite if there is none
+    share: float  #: of the draws that have as many modes
 
 
 def _integral(y: Floats, x: Floats) -> Floats:
@@ -181,19 +182,19 @@ def _band(values: Floats, level: float) -> Band:
 
 
 @dataclass(frozen=True, eq=False)
-class Consequences:
+class Consequences(InNotebooks):
     """What follows from a fit, within the data's range: modes above one dimension, everything else in one."""
 
-    x: Floats  # (n,), a grid over the data's range
-    potential: Band | None  # (n,) each; zero where the median potential is lowest
-    density: Band | None  # (n,) each
-    fixed_points: list[FixedPoint]
-    passages: list[Passage]
-    modes: list[Mode]
-    level: float
-    by_density: bool = False  # whether points are those of the density, and not zeros of the drift
-    notes: tuple[str, ...] = ()
-    velocity: Band | None = None  # on average, of an angle
+    x: Floats  #: (n,), a grid over the data's range
+    potential: Band | None  #: (n,) each, -∫ f dx; zero where its median is lowest
+    density: Band | None  #: (n,) each, of the stationary distribution
+    fixed_points: list[FixedPoint]  #: in one dimension, in order of their positions
+    passages: list[Passage]  #: between neighbouring stable points
+    modes: list[Mode]  #: above one dimension, slowest decay first
+    level: float  #: probability that bands hold
+    by_density: bool = False  #: whether points are those of the density, and not zeros of the drift
+    notes: tuple[str, ...] = ()  #: what a reader must know, in sentences
+    velocity: Band | None = None  #: on average, of an angle
 
     def kind(self, point: FixedPoint) -> str:
         """What a point is called."""

@@ -26,14 +26,14 @@ class FoundJumps(NamedTuple):
     are in the data's units or, with `relative`, in standard deviations of the noise of a step where they happen.
     """
 
-    rate: Banded  # per unit of time
-    mean: tuple[Banded, ...]  # (d,)
-    size: tuple[Banded, ...]  # (d,)
-    probability: Floats  # (n,), that a transition jumped
-    steps: Integers  # (k,), which transitions probably did
-    t: Floats  # (n,), when each begins
-    dates: np.ndarray | None = None  # (n,), likewise, where the data have dates
-    relative: bool = False
+    rate: Banded  #: per unit of time
+    mean: tuple[Banded, ...]  #: (d,), of jumps along each coordinate; empty if none were found
+    size: tuple[Banded, ...]  #: (d,), their root mean squares; empty if none were found
+    probability: Floats  #: (n,), that a transition jumped
+    steps: Integers  #: (k,), which transitions probably did
+    t: Floats  #: (n,), when each transition begins
+    dates: np.ndarray | None = None  #: (n,), on which date each begins, where the data have dates
+    relative: bool = False  #: whether sizes are in standard deviations of the noise of a step
 
     def frame(self) -> "pd.DataFrame":
         """How probable it is that each transition jumped, by date or time of its beginning."""
@@ -62,13 +62,13 @@ def jumps_of(model: Model) -> FoundJumps | None:
 class FoundVolatility(NamedTuple):
     """How the level of the noise changes with time: ln σ(x) + ℓ(t), with bands of 90 %; all zero if none was found."""
 
-    spread: Banded  # standard deviation of ℓ
-    memory: Banded  # τ, after which ℓ has forgotten all but 1/e
-    level: Floats  # (n,), e^ℓ in each transition, by which its noise is larger than usual
-    lower: Floats  # (n,)
-    upper: Floats  # (n,)
-    t: Floats  # (n,), when each begins
-    dates: np.ndarray | None = None  # (n,), likewise, where the data have dates
+    spread: Banded  #: standard deviation of ℓ
+    memory: Banded  #: τ, after which ℓ has forgotten all but 1/e
+    level: Floats  #: (n,), e^ℓ in each transition, by which its noise is larger than usual
+    lower: Floats  #: (n,), where its band begins
+    upper: Floats  #: (n,), where its band ends
+    t: Floats  #: (n,), when each transition begins
+    dates: np.ndarray | None = None  #: (n,), on which date each begins, where the data have dates
 
     def frame(self) -> "pd.DataFrame":
         """The level and the ends of its band, by date or time."""

@@ -1,12 +1,12 @@
 """A learned function as a polynomial with errors, where a polynomial says nearly all of it."""
 
-from itertools import combinations_with_replacement
 from math import floor, log10
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from onepath.gp.terms import monomials as exponents_of
 from onepath.model import Model, asked_once
 from onepath.numerics.arrays import Floats, Integers, evenly
 
@@ -96,9 +96,8 @@ def expansion_point(x: Floats) -> Floats:
 
 
 def monomials(dimension: int, degree: int) -> Integers:
-    """Exponents of all monomials up to a total degree, constant first."""
-    picks = [pick for total in range(degree + 1) for pick in combinations_with_replacement(range(dimension), total)]
-    return np.asarray([[pick.count(i) for i in range(dimension)] for pick in picks])
+    """Exponents of all monomials up to a total degree, constant first: (terms, d)."""
+    return np.asarray(exponents_of(dimension, degree))
 
 
 def fit_polynomial(x: Floats, mean: Floats, draws: Floats) -> Polynomial:

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int
 from onepath.after.states import last_state, reading_covariance
 from onepath.data.inputs import coded, listed, outside, read_at, read_known, with_clockwork
 from onepath.inference.disturbance.disturbance import Future
+from onepath.inference.posterior.formulas import Followed
 from onepath.inference.posterior.increments import drawn_law, mean_law
 from onepath.inference.posterior.posterior import Posterior
 from onepath.model import Model, Seed
@@ -19,12 +20,15 @@ from onepath.numerics.arrays import Flags, Floats, Integers
 from onepath.numerics.caution import caution
 from onepath.numerics.checks import check_whole
 from onepath.numerics.compiled import compiled
+from onepath.numerics.extras import needs
 from onepath.numerics.linalg import small_cholesky, square_root, upper_solved
 from onepath.numerics.memory import check_memory
+from onepath.numerics.notebook import InNotebooks
 from onepath.numerics.precision import in_double
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
 Moves = Callable[[Array], tuple[Array, Array]]
 """Points (n, d) to means and covariances of the next increment."""
@@ -45,25 +49,54 @@ PATHS, STEPS = (64, 512), 64
 
 
 @dataclass(frozen=True, eq=False)
-class Paths:
+class Paths(InNotebooks):
     """Simulated paths. A path that exploded is NaN after the step that took it too far."""
 
-    t: Floats  # (steps + 1,), times
-    x: Floats  # (paths, steps + 1, d)
-    outside: Floats  # (paths,), share of its steps that a path spends outside the data's range
-    exploded: Flags  # (paths,), went beyond EXPLODED ranges of the data, and was stopped there
-    names: tuple[str, ...] = ("x",)  # one per dimension
-    dates: np.ndarray | None = None  # (steps + 1,), from the last observation on, where the data have dates
+    t: Floats  #: (steps + 1,), times
+    x: Floats  #: (paths, steps + 1, d), states
+    outside: Floats  #: (paths,), share of its steps that a path spends outside the data's range
+    exploded: Flags  #: (paths,), whether a path went far beyond the data, and was stopped there
+    names: tuple[str, ...] = ("x",)  #: one for each coordinate
+    dates: np.ndarray | None = None  #: (steps + 1,), dates of the times, where the data have dates
 
     def quantiles(self, levels: Sequence[float] | Floats) -> Floats:
-        """(levels, steps + 1, d): quantiles over paths at each time; a stopped path counts with its last value."""
+        """Quantiles over paths at each time; a stopped path counts with its last value.
+
+        Parameters
+        ----------
+        levels : sequence of floats between 0 and 1
+            Which quantiles.
+
+        Returns
+        -------
+        array (levels, steps + 1, d)
+            In the data's units.
+        """
         wanted = np.atleast_1d(np.asarray(levels, float))
         if not np.all((wanted >= 0.0) & (wanted <= 1.0)):
             raise ValueError(f"levels={levels!r} cannot be used: quantiles have levels between 0 and 1.")
         return np.quantile(_held(self.x), wanted, axis=0)
 
     def frame(self) -> "pd.DataFrame":
-        """Every path as a table: the names of the data, by path and by date, or time where there are no dates."""
+        """Every path as a pandas table.
+
+        Returns
+        -------
+        DataFrame
+            A column for each name of the data, by path and by date, or time where there are no dates.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from onepath import SDE
+        >>> from onepath.compare.processes import PROCESSES
+        >>> path = PROCESSES["ou_slow"].simulate(500, random_state=0)[0, :, 0]
+        >>> days = pd.date_range("2001-01-01", periods=501, freq="D")
+        >>> sde = SDE().fit(pd.Series(path, days, name="level"), unit="day")
+        >>> ahead = sde.forecast(steps=2, paths=3, random_state=0).frame()
+        >>> ahead.index.names, list(ahead.columns), len(ahead)
+        (FrozenList(['path', 'date']), ['level'], 9)
+        """
         import pandas as pd
 
         paths, times, d = self.x.shape
@@ -71,12 +104,39 @@ class Paths:
         return pd.DataFrame(self.x.reshape(paths * times, d), rows, list(self.names))
 
     def quantiles_frame(self, levels: Sequence[float] | Floats = QUANTILES) -> "pd.DataFrame":
-        """Quantiles over paths as a table by date, or time: a column such as `rate_0.05` for each name and level."""
+        """Quantiles over paths as a pandas table.
+
+        Parameters
+        ----------
+        levels : sequence of floats between 0 and 1
+            Which quantiles.
+
+        Returns
+        -------
+        DataFrame
+            A column such as `rate_0.05` for each name and level, by date, or time where there are no dates.
+        """
         import pandas as pd
 
         columns = [f"{name}_{level:g}" for name in self.names for level in np.atleast_1d(levels)]
         values = np.moveaxis(self.quantiles(levels), 0, -1)  # (steps + 1, d, levels)
         return pd.DataFrame(values.reshape(len(self.t), -1), self._times(), columns)
+
+    def xarray(self) -> "xr.Dataset":
+        """Every path as an xarray Dataset.
+
+        Returns
+        -------
+        Dataset
+            A variable for each name of the data, along `path` and `date`, or `t` where there are no dates.
+        """
+        package = needs("xarray", "for labelled arrays", "xarray")
+        dates = self.dates is not None
+        times = ("date", self.dates) if dates else ("t", self.t)
+        variables = {name: (("path", times[0]), self.x[:, :, i]) for i, name in enumerate(self.names)}
+        said = {"outside": ("path", self.outside), "exploded": ("path", self.exploded)}
+        found: xr.Dataset = package.Dataset(variables, dict([times]) | {"path": np.arange(len(self.x))} | said)
+        return found
 
     def _times(self) -> "pd.Index":
         import pandas as pd
@@ -225,7 +285,7 @@ def walk(
 
 @compiled
 def _walk_drawn(posterior: Posterior, s: Any, weights: Any, dt: Any, *path: Any) -> Array:
-    """With the functions of one member and weights (n, f, p) for each path."""
+    """With the functions of one member and weights (n, f, p) for each path, or equations that it follows."""
     law = drawn_law(posterior, jnp.asarray(s), weights, noise_grows=True)
     return walk(lambda u: law(u, jnp.full(u.shape[0], dt)), *path)
 
@@ -260,6 +320,9 @@ def _simulated(
     members, functions, p = posterior.members.weights.shape
     normals = rng.standard_normal((paths, steps, d))
     chosen = rng.choice(members, size=paths, p=np.asarray(posterior.mass)) if uncertain else np.zeros(paths, int)
+    followed, formulas = None, posterior.formulas
+    if uncertain and formulas is not None:
+        followed = formulas.chosen(paths, np.asarray(formulas.mass), rng)
     jumps = None
     if model.disturbance is not None:
         drawn = model.disturbance.drawn(rng, Future(paths, steps, dt * units.time, onwards))
@@ -276,11 +339,13 @@ def _simulated(
         for rows in _blocks(np.flatnonzero(chosen == s), PATHS[-1]):
             size = next(size for size in PATHS if size >= len(rows))
             padded = np.resize(rows, size)
-            weights = None
+            weights: Any = None
             if uncertain:
                 noise = np.zeros((size, functions * p))
                 noise[: len(rows)] = rng.standard_normal((len(rows), functions * p))
                 weights = _drawn_weights(posterior, s, noise)
+                if followed is not None:
+                    weights = Followed(weights, *(part[padded] for part in followed))
             random = normals[padded], None if jumps is None else jumps[padded]
             block, gone = _walk_far(posterior, s, weights, dt, u[padded, 0], random, box, inputs)
             u[rows, 1:], exploded[rows] = block[: len(rows)], gone[: len(rows)]

@@ -14,6 +14,7 @@ from onepath.model import Model, asked_once
 from onepath.numerics.arrays import Floats, Integers
 from onepath.numerics.checks import check_probability
 from onepath.numerics.linalg import lower_roots
+from onepath.numerics.notebook import InNotebooks
 from onepath.numerics.precision import in_double
 
 if TYPE_CHECKING:
@@ -21,20 +22,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class States:
+class States(InNotebooks):
     """States at every row: given the readings up to it (`filtered`), and given all of them (`smoothed`).
 
     With the standard deviation that is left of each coordinate.
     """
 
-    t: Floats  # (n,)
-    record: np.ndarray  # (n,), which of the trajectories a row belongs to
-    filtered: Floats  # (n, D)
-    filtered_deviation: Floats  # (n, D)
-    smoothed: Floats  # (n, D)
-    smoothed_deviation: Floats  # (n, D)
-    names: tuple[str, ...]  # one for each coordinate of the state
-    dates: np.ndarray | None = None  # (n,), where the data have dates
+    t: Floats  #: (n,), times of the rows
+    record: np.ndarray  #: (n,), which of the trajectories a row belongs to
+    filtered: Floats  #: (n, D), means given the readings up to the row
+    filtered_deviation: Floats  #: (n, D), standard deviations of what is left uncertain by those
+    smoothed: Floats  #: (n, D), means given all readings
+    smoothed_deviation: Floats  #: (n, D), standard deviations of what is left uncertain by all
+    names: tuple[str, ...]  #: one for each coordinate of the state
+    dates: np.ndarray | None = None  #: (n,), dates of the rows, where the data have dates
 
     def band(self, level: float = 0.9) -> tuple[Floats, Floats]:
         """Ends (n, D) of the interval that holds each coordinate with this probability, given all readings."""
@@ -62,9 +63,9 @@ class States:
 class Noise(NamedTuple):
     """Standard deviations of readings (d,), and the ends of their 90 % bands."""
 
-    deviation: Floats
-    lower: Floats
-    upper: Floats
+    deviation: Floats  #: (d,), standard deviations
+    lower: Floats  #: (d,), where their 90 % bands begin
+    upper: Floats  #: (d,), and end
 
 
 @in_double

@@ -12,6 +12,8 @@ from onepath.cli.console import prepare_streams
 from onepath.cli.demo import demo
 from onepath.cli.fit import fit
 from onepath.cli.models import curves, forecast, info, report, simulate, states
+from onepath.cli.panel import panel
+from onepath.cli.studio import studio
 
 app = typer.Typer(
     name="onepath",
@@ -36,7 +38,7 @@ def _root(
     pass
 
 
-for _command in (fit, simulate, forecast, curves, states, report, info, demo):
+for _command in (fit, panel, simulate, forecast, curves, states, report, info, demo, studio):
     app.command()(_command)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from onepath.cli.console import FAILED, REFUTED, as_json, ending, note, plain, say, telling
+from onepath.cli.given import bounds_of, number_or_learn, number_or_word, numbers_or_learn, periods_of, season_of
 from onepath.cli.known import (
     DiffusionReadsOption,
     DriftReadsOption,
@@ -23,6 +24,7 @@ from onepath.cli.known import (
 from onepath.data.reading import printable
 
 if TYPE_CHECKING:
+    from onepath.io.chosen import Chosen
     from onepath.io.columns import Readings
     from onepath.model import Model
     from onepath.sde import SDE
@@ -30,7 +32,10 @@ if TYPE_CHECKING:
 
 CHECKING, DRAWING = "checking whether the model fits …", "drawing the report …"
 
-DataOption = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file.", show_default=False)]
+DataOption = Annotated[
+    Path,
+    typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file, or a folder of Parquet files.", show_default=False),
+]
 TimeOption = Annotated[str | None, typer.Option("--time", help="Column that tells the time.")]
 ValuesOption = Annotated[
     list[str] | None, typer.Option("--value", help="Column of the state; once for each dimension.")
@@ -129,6 +134,13 @@ SeasonOption = Annotated[
     typer.Option("--season", help="Period of a season, in units of time: 12, year ..., or auto to look for one."),
 ]
 TrendOption = Annotated[bool, typer.Option("--trend", help="Drift and diffusion may change with time.")]
+EquationsOption = Annotated[
+    str, typer.Option("--equations", help="Short equations beside the Gaussian process: auto, off or only.")
+]
+TermOption = Annotated[
+    list[str] | None,
+    typer.Option("--term", help="What an equation may have besides powers: 'sin(x)', or trigonometric; repeatable."),
+]
 SinceOption = Annotated[
     str | None, typer.Option("--since", help="Leave out rows before this date or time, such as 2008-09-15.")
 ]
@@ -140,6 +152,14 @@ PresetOption = Annotated[
     typer.Option("--preset", help="With --mend: optical-trap, animal-track, interest-rate or climate-index."),
 ]
 BudgetOption = Annotated[float, typer.Option("--budget", min=0.0, help="With --mend: seconds that it may take.")]
+StreamOption = Annotated[
+    bool,
+    typer.Option("--stream", help="Read the file once, in constant memory; by itself where memory would not hold it."),
+]
+ResumeOption = Annotated[
+    Path | None,
+    typer.Option("--resume", help="File in which a stream keeps how far it is, to go on from there if interrupted."),
+]
 SeedOption = Annotated[int, typer.Option("--seed", help="Of what is drawn at random.")]
 ModelOption = Annotated[
     Path | None, typer.Option("--model", help="Write the fitted model here, such as model.onepath.")
@@ -189,10 +209,14 @@ def fit(
     only_known: OnlyKnownOption = False,
     season: SeasonOption = None,
     trend: TrendOption = False,
+    equations: EquationsOption = "auto",
+    term: TermOption = None,
     since: SinceOption = None,
     mend: MendOption = False,
     preset: PresetOption = None,
     budget: BudgetOption = 180.0,
+    stream: StreamOption = False,
+    resume: ResumeOption = None,
     seed: SeedOption = 0,
     model: ModelOption = None,
     report: ReportOption = None,
@@ -206,37 +230,44 @@ def fit(
     """
     with ending(json):
         from onepath.io.atomic import check_places, sha256_of
-        from onepath.io.columns import Chosen, choose_columns
+        from onepath.io.chosen import Chosen
+        from onepath.io.columns import choose_columns
+        from onepath.io.pieces import is_too_large
         from onepath.io.tables import read_table
 
         check_places((model, report), read=[data], force=force)
         _check_preset(preset, mend)
         physics = known_parts({"drift": known_drift, "diffusion": known_diffusion}, parameter, only_known)
-        table, checksum = read_table(data, encoding, tuple(na or ())), sha256_of(data)
-        missing = (*(na or ()), *table.missing)
         columns = (tuple(error or ()), tuple(driving or ()))
-        chosen = Chosen(time, tuple(value or ()), group, dt, unit, time_unit, wide, missing, *columns)
-        seen = choose_columns(table.frame, chosen)
-        notes = [*table.notes, *seen.notes]
-        del table  # which is as large as the data
-        if not json:
-            note(f"{data}: {'; '.join(notes)}")
+        chosen = Chosen(time, tuple(value or ()), group, dt, unit, time_unit, wide, tuple(na or ()), *columns)
+        if mend and (stream or resume is not None or is_too_large(data)):
+            raise ValueError("--mend compares models by rows in memory, and this file is streamed: fit a part of it")
+        streamed, seen, notes, checksum = stream or resume is not None or is_too_large(data), None, list[str](), ""
+        if not streamed:
+            table, checksum = read_table(data, encoding, tuple(na or ())), sha256_of(data)
+            seen = choose_columns(table.frame, chosen._replace(missing=(*(na or ()), *table.missing)))
+            notes = [*table.notes, *seen.notes]
+            del table  # which is as large as the data
+            if not json:
+                note(f"{data}: {'; '.join(notes)}")
         settings: dict[str, Any] = {
             "noise": noise,
             "link": link,
             "solver": solver,
             "cells": cells,
-            "bounds": _bounds(bounds),
-            "periodic": _periods(periodic),
-            "measurement": _numbers_or_learn(measurement, "--measurement"),
+            "bounds": bounds_of(bounds),
+            "periodic": periods_of(periodic),
+            "measurement": numbers_or_learn(measurement, "--measurement"),
             "order": order,
-            "exposure": _numbers_or_learn(exposure, "--exposure"),
+            "exposure": number_or_learn(exposure, "--exposure"),
             "jumps": jumps,
             "volatility": "learn" if volatility else None,
-            "tails": _tails(tails),
-            "season": _season(season),
+            "tails": number_or_word(tails),
+            "season": season_of(season),
             "trend": trend,
-            "since": _since(since),
+            "equations": equations,
+            "terms": _terms(term),
+            "since": number_or_word(since),
             "drift_reads": reads(drift_reads),
             "diffusion_reads": reads(diffusion_reads),
             "random_state": seed,
@@ -249,10 +280,14 @@ def fit(
         times, kernels = {"gap": gap, "calendar": calendar}, {role: text for role, text in given.items() if text}
         for role in set(kernels) & set(physics):
             raise ValueError(f"--{role} is the kernel of all of it, and --known-{role} says what is known: give one")
-        sde = learned(seen, settings, kernels, notes, times, quiet=json)
-        if mend:
-            sde = mended(sde, preset, budget, quiet=json)
-        about = about_data(seen, printable(str(data)), notes, sha256=checksum)
+        if seen is None:
+            sde = _learned_in_passing(data, chosen, settings, kernels, notes, times, json, resume)
+            about = _about(printable(str(data)), notes)
+        else:
+            sde = learned(seen, settings, kernels, notes, times, quiet=json)
+            if mend:
+                sde = mended(sde, preset, budget, quiet=json)
+            about = about_data(seen, printable(str(data)), notes, sha256=checksum)
         if not json:
             tell(sde)
         # what was found is said first: a full disk must not lose it
@@ -277,47 +312,9 @@ def fit(
             raise typer.Exit(REFUTED)
 
 
-def _bounds(given: list[str] | None) -> list[tuple[float, ...]] | None:
-    """Pairs of numbers, from text such as 0,1."""
-    try:
-        return [tuple(float(part) for part in text.split(",")) for text in given] if given else None
-    except ValueError:
-        raise ValueError(f"--bounds {' '.join(given or [])} cannot be used: give two numbers, such as 0,1") from None
-
-
-def _periods(given: list[str] | None) -> list[float | None] | None:
-    """Numbers, and None where it says none."""
-    try:
-        return [None if text.lower() == "none" else float(text) for text in given] if given else None
-    except ValueError:
-        raise ValueError(f"--periodic {' '.join(given or [])} cannot be used: give a number, such as 360") from None
-
-
-def _numbers_or_learn(given: str | None, option: str) -> str | float | tuple[float, ...] | None:
-    """A number, several with commas between them, or the word."""
-    if given is None or given.lower() == "learn":
-        return None if given is None else "learn"
-    try:
-        numbers = tuple(float(part) for part in given.split(","))
-    except ValueError:
-        raise ValueError(f"{option} {given} cannot be used: give learn, or a number such as 0.1") from None
-    return numbers[0] if len(numbers) == 1 else numbers
-
-
-def _tails(given: str | None) -> str | float | None:
-    """A number, or what it says."""
-    try:
-        return None if given is None else float(given)
-    except ValueError:
-        return given
-
-
-def _season(given: str | None) -> float | str | None:
-    """A number, or what it says."""
-    try:
-        return None if given is None or given.lower() == "none" else float(given)
-    except ValueError:
-        return str(given).lower()
+def _terms(given: list[str] | None) -> list[str] | str | None:
+    """Expressions, or the name of a library."""
+    return given[0] if given is not None and len(given) == 1 and given[0].isalpha() else given
 
 
 def _check_preset(preset: str | None, mend: bool) -> None:
@@ -329,14 +326,6 @@ def _check_preset(preset: str | None, mend: bool) -> None:
     from onepath.after.mend.candidates import asked_for
 
     asked_for((), preset)
-
-
-def _since(given: str | None) -> float | str | None:
-    """A time, or the text of a date."""
-    try:
-        return None if given is None else float(given)
-    except ValueError:
-        return given
 
 
 def mended(sde: "SDE", preset: str | None, budget: float, quiet: bool = False) -> "SDE":
@@ -386,19 +375,57 @@ def learned(
             transitions = transitions_of(driven)
             settings = settings | {role: kernel_by_name(text, role, transitions) for role, text in kernels.items()}
         sde = SDE(**settings).fit(**arguments)
+    _take_notes(caught, [weekends(sde.model_)], notes, quiet)
+    return sde
+
+
+def _learned_in_passing(
+    data: Path,
+    chosen: "Chosen",
+    settings: dict[str, Any],
+    kernels: dict[str, str],
+    notes: list[str],
+    times: dict[str, Any],
+    quiet: bool,
+    resume: Path | None,
+) -> "SDE":
+    """Fit to a file that is read once, part by part."""
+    from onepath.sde import SDE
+
+    if any(kernels.values()):
+        raise ValueError(
+            "--drift and --diffusion take their units from all data, and a file that is streamed passes by once: leave "
+            "them out"
+        )
+    if times["calendar"] == "business":
+        raise ValueError("--calendar business needs all rows in memory, and this file is streamed: leave it out")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sde = SDE(**settings).fit_stream(data, chosen, gap=times["gap"], notes=notes, resume=resume)
+    if not quiet:
+        note(f"{data}: {'; '.join(notes)}")
+    _take_notes(caught, [], notes, quiet)
+    return sde
+
+
+def _take_notes(caught: list[warnings.WarningMessage], more: list[str | None], notes: list[str], quiet: bool) -> None:
+    """Among the notes, and said: warnings, and more."""
     said = [str(warning.message) for warning in caught if warning.category is UserWarning]
-    for text in dict.fromkeys([*said, *filter(None, [weekends(sde.model_)])]):
+    for text in dict.fromkeys([*said, *filter(None, more)]):
         notes.append(text)
         if not quiet:
             note(f"note: {text}")
-    return sde
+
+
+def _about(source: str, notes: list[str], sha256: str = "") -> "About":
+    from onepath.show.about import About, today
+
+    return About(source=source, notes=tuple(notes), command=this_command(), made=today(), sha256=sha256)
 
 
 def about_data(seen: "Readings", source: str, notes: list[str], sha256: str = "") -> "About":
     """Where the data came from, for the report and the model file."""
-    from onepath.show.about import About, today
-
-    about = About(source=source, notes=tuple(notes), command=this_command(), made=today(), sha256=sha256)
+    about = _about(source, notes, sha256)
     times = seen.t if isinstance(seen.t, list) else [seen.t]
     if times[0] is None or times[0].dtype.kind != "M":
         return about
@@ -449,6 +476,8 @@ def facts_of(model: "Model") -> dict[str, Any]:
     """A fit for machines: numbers in the data's units, with bands."""
     from onepath.after.diagnose import diagnose
     from onepath.after.disturbed import disturbance_facts
+    from onepath.show.equations import facts as equation_facts
+    from onepath.show.equations import lines as equation_lines
     from onepath.show.mended import mending_facts
     from onepath.show.numbers import curves
     from onepath.show.reach import dependence, held
@@ -464,7 +493,7 @@ def facts_of(model: "Model") -> dict[str, Any]:
         "unit": observed.unit,
         "calendar": "business" if observed.clock.business else "all",
         "weekends": weekends(model),
-        "rows": len(observed.t),
+        "rows": observed.rows,
         "transitions": observed.transitions,
         "missing": observed.missing,
         "gaps": observed.gaps,
@@ -483,7 +512,8 @@ def facts_of(model: "Model") -> dict[str, Any]:
         "depends": dependence(model),
         "shown_at": held(model),
         "known": {name: one._asdict() for name, one in model.known().items()},
-        "equations": polynomials(model),
+        "equations": polynomials(model) if (candidates := equation_facts(model)) is None else equation_lines(model),
+        "candidates": candidates,
         "parameters": model.values,
         "points": points,
         "drift": {"mean": drift.mean, "band_90": drift[1:]},

@@ -51,7 +51,7 @@ def delta_drift(estimate: Floats, truth: Floats) -> float:
 def delta_diffusion(estimate: Floats, truth: Floats) -> float:
     """δ_σ = ‖Ŝ - S‖ / ‖S‖, where S is the lower Cholesky factor of σσ'.
 
-    σ and σQ with Q orthogonal give the same process and the same S; in one dimension S = |σ|.
+    σ and σQ with Q orthogonal give the same process and the same S; in one dimension S is `|σ|`.
     """
     _require_shape("estimate", estimate, truth.shape)
     return relative_error(lower_factor(estimate), lower_factor(truth))
@@ -65,7 +65,7 @@ def coverage(lower: Floats, upper: Floats, truth: Floats) -> float:
 
 
 def crps(ensemble: Floats, truth: Floats) -> Floats:
-    """E|X - y| - ½ E|X - X'| for each entry, in its units; lower is better, and a sure forecast has |X - y|.
+    """`E|X - y| - ½ E|X - X'|` for each entry, in its units; lower is better, and a sure forecast has `|X - y|`.
 
     X' is another path than X, so that the size of the ensemble does not matter on average.
     """

@@ -19,15 +19,16 @@ Field = Callable[[Floats], Floats]
 class Process:
     """dX = f(X) dt + σ(X) dW with known f and σ; σ may be signed or lower triangular."""
 
-    name: str
-    drift: Field
-    diffusion: Field
-    start: Floats
-    dt: float
-    equation: str
+    name: str  #: a word
+    drift: Field  #: f, from (..., d) to (..., d)
+    diffusion: Field  #: σ, from (..., d) to (..., d, d)
+    start: Floats  #: (d,), where paths begin unless told otherwise
+    dt: float  #: time between observations unless told otherwise
+    equation: str  #: as it is printed
 
     @property
     def dimension(self) -> int:
+        """Of the state."""
         return len(self.start)
 
     def simulate(
@@ -205,12 +206,12 @@ PROCESSES = {process.name: process for process in _CATALOGUE}
 class PaperTrajectory:
     """One record of the paper: dX = f(X) dt + b σ(X) dW, 2n Euler steps, half to train on and half to test on."""
 
-    process: Process
-    scale: float
-    seed: int
-    start: float
-    dt: float
-    n: int
+    process: Process  #: of which it is a path
+    scale: float  #: b, a factor of σ
+    seed: int  #: of NumPy's legacy generator
+    start: float  #: X₀
+    dt: float  #: length of Euler's steps
+    n: int  #: of steps to train on, and as many to test on
 
     def points(self) -> Floats:
         """X₀ ... X_2n as (2n + 1, 1), σ signed; NumPy's legacy generator draws the paper's noise."""
@@ -236,7 +237,7 @@ class PaperTrajectory:
         return self.process.drift(x)
 
     def diffusion(self, x: Floats) -> Floats:
-        """|b σ(x)|: (n, 1) -> (n, 1, 1)."""
+        """`|b σ(x)|`: (n, 1) -> (n, 1, 1)."""
         return np.abs(self.scale * self.process.diffusion(x))
 
 

@@ -149,7 +149,7 @@ def in_unit(
     if kinds == {"dates"}:
         times, clock = _dated(clocks, values, name, calendar)
         return times, name, clock
-    return _physical(since, name), name, UNDATED
+    return physical(since, name), name, UNDATED
 
 
 def _dated(
@@ -164,7 +164,7 @@ def _dated(
         return [business.since(first, midnights(clock)) / days for clock in clocks], Clock(origin, None, weekends)
     if unit in ("month", "year") and (months := calendar_months(clocks)) is not None:
         return [part / (12 if unit == "year" else 1) for part in months.parts], Clock(origin, months.day)
-    return _physical([clock - clocks[0][0] for clock in clocks], unit), Clock(origin, None, weekends)
+    return physical([clock - clocks[0][0] for clock in clocks], unit), Clock(origin, None, weekends)
 
 
 def _days_in(unit: str, business: Business) -> float:
@@ -173,7 +173,7 @@ def _days_in(unit: str, business: Business) -> float:
     return days if days <= 1 else days * business.year / 365.25
 
 
-def _physical(since: list[np.ndarray], unit: str) -> list[np.ndarray]:
+def physical(since: list[np.ndarray], unit: str) -> list[np.ndarray]:
     """Durations in a unit of fixed length."""
     if unit in TICKS:
         return [part / TICKS[unit] for part in since]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onepath.data.labelled import is_labelled, read_labelled
 from onepath.data.reading import REAL, is_from_pandas, printable, read_array
 from onepath.numerics.arrays import Floats
 
@@ -173,6 +174,8 @@ def _table(given: Any, what: str, names: Variables | None = None) -> dict[str, n
     """Columns by name; those of arrays have the names that are expected, or u, u0, u1 ..."""
     if isinstance(given, Mapping):
         return {printable(str(name)): _plain(values) for name, values in given.items()}
+    if is_labelled(given):
+        given = read_labelled(given, what).data
     if is_from_pandas(given):
         import pandas as pd
 

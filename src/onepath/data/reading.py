@@ -45,3 +45,8 @@ def read_numbers(data: Any, what: str) -> np.ndarray:
 def printable(text: str) -> str:
     """Control characters as Python writes them, so that none reaches a terminal; everything else as it is."""
     return "".join(repr(one)[1:-1] if unicodedata.category(one) in ("Cc", "Cf", "Cs") else one for one in text)
+
+
+def spaced(count: int) -> str:
+    """Such as 10 000 000."""
+    return f"{count:,}".replace(",", " ")

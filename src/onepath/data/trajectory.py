@@ -7,40 +7,71 @@ import numpy as np
 
 from onepath.data.clocks import UNDATED, Clock, in_unit, median_length, read_clock, split_times
 from onepath.data.inputs import Inputs, Variables, check_vary, listed, outside, read_inputs, read_known
+from onepath.data.labelled import is_labelled, read_labelled
 from onepath.data.marks import check_marks
-from onepath.data.reading import REAL, is_from_pandas, printable, read_array, read_numbers, read_scalar
+from onepath.data.reading import REAL, is_from_pandas, printable, read_array, read_numbers, read_scalar, spaced
 from onepath.data.soundness import LEAST_TRANSITIONS, check_sound
 from onepath.numerics.caution import caution
 
-ACCEPTED = "pass an array of shape (n,) or (n, d), a list of numbers, a pandas Series or DataFrame, or a list of arrays"
+ACCEPTED = (
+    "pass an array of shape (n,) or (n, d), a list of numbers, a pandas Series or DataFrame, an xarray DataArray or "
+    "Dataset, or a list of arrays"
+)
 CALENDARS = ("auto", "business", "all")
 """Which days count where times are dates."""
 
 
+class Whole(NamedTuple):
+    """Of a stream, which was never in memory: what a trajectory is a sample of."""
+
+    rows: int
+    transitions: int
+    records: int
+    stretches: int  # of consecutive rows in the sample
+
+    def told(self, looked_at: int) -> str:
+        """At how much of it a question looked."""
+        share = f"{spaced(looked_at)} of {spaced(self.transitions)} steps"
+        return f"looked at {share}, in {self.stretches} stretches spread evenly"
+
+
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """What was observed: rows in time order, records one after another."""
+    """What was observed: rows in time order, records one after another; of a stream, a sample of its rows."""
 
-    x: np.ndarray  # (n, d), rows with NaN are missing
-    t: np.ndarray  # (n,), in `unit`, from the start of record 0 or as given
-    record: np.ndarray  # (n,), which of the trajectories handed in a row belongs to
-    step: np.ndarray  # (m,), rows i such that i -> i + 1 is a transition
-    gaps: int  # steps between observed rows, left out as recording gaps
-    missing: int  # rows with a missing value
-    names: tuple[str, ...]  # one per dimension
-    unit: str | None  # the time unit that rates are per
-    clock: Clock = UNDATED  # how dates became times
-    period: np.ndarray | None = None  # (d,), of angles; 0 for what is none
-    error: np.ndarray | None = None  # (n, d), standard errors of single readings, where they were given
-    inputs: Inputs | None = None  # what drives it besides
+    x: np.ndarray  #: (n, d), rows with NaN are missing
+    t: np.ndarray  #: (n,), in `unit`, from the start of the first record or as given
+    record: np.ndarray  #: (n,), which of the trajectories handed in a row belongs to
+    step: np.ndarray  #: (m,), rows i such that i -> i + 1 is a transition
+    gaps: int  #: steps between observed rows, left out as recording gaps
+    missing: int  #: rows with a missing value
+    names: tuple[str, ...]  #: one for each dimension
+    unit: str | None  #: the time unit that rates are per
+    clock: Clock = UNDATED  #: how dates became times
+    period: np.ndarray | None = None  #: (d,), of angles; 0 for what is none
+    error: np.ndarray | None = None  #: (n, d), standard errors of single readings, where they were given
+    inputs: Inputs | None = None  #: what drives it besides
+    whole: Whole | None = None  #: what this is a sample of
 
     @property
     def dimension(self) -> int:
+        """Of the readings."""
         return self.x.shape[1]
 
     @property
     def transitions(self) -> int:
-        return len(self.step)
+        """How many steps there are to learn from."""
+        return len(self.step) if self.whole is None else self.whole.transitions
+
+    @property
+    def rows(self) -> int:
+        """How many were read."""
+        return len(self.t) if self.whole is None else self.whole.rows
+
+    @property
+    def records(self) -> int:
+        """How many trajectories were handed in."""
+        return int(self.record.max()) + 1 if self.whole is None else self.whole.records
 
     @property
     def times(self) -> str:
@@ -53,12 +84,13 @@ class Trajectory:
 
 
 class Table(NamedTuple):
-    """One trajectory handed in, and what pandas knows of it."""
+    """One trajectory handed in, and what pandas or xarray know of it."""
 
     what: str  # its name in messages
     values: np.ndarray  # (n, d)
     names: tuple[str, ...] | None = None
     index: Any = None
+    t: Any = None  # its own times, where labels say numbers
 
 
 def read_trajectory(
@@ -87,6 +119,8 @@ def read_trajectory(
     tables = [_read_table(piece, f"x[{i}]" if several else "x") for i, piece in enumerate(pieces)]
     names = _common_names(tables)
     ts = split_times(t, len(tables), several)
+    if t is None and dt is None:
+        ts = [table.t for table in tables]
     clocks = [
         read_clock(table.what, len(table.values), table.index, ti, dt) for table, ti in zip(tables, ts, strict=True)
     ]
@@ -219,13 +253,13 @@ def _split(x: Any) -> tuple[list[Any], bool]:
         return [x], False
     if not isinstance(x, list | tuple):
         raise TypeError(f"x is of type {type(x).__name__}, which is no array: {ACCEPTED}")
-    is_array = [hasattr(item, "__array__") and np.ndim(item) > 0 for item in x]
+    is_array = [is_labelled(item) or (hasattr(item, "__array__") and np.ndim(item) > 0) for item in x]
     if not any(is_array):
         return (list(x), True) if _lists_runs(x) else ([x], False)
     if not all(is_array):
         odd = is_array.index(False)
         raise TypeError(f"x mixes arrays with others, x[{odd}] being of type {type(x[odd]).__name__}: {ACCEPTED}")
-    shapes = {np.shape(item) for item in x}
+    shapes = {() if is_labelled(item) else np.shape(item) for item in x}
     if len(shapes) == 1 and len(shape := shapes.pop()) == 1 and shape[0] < 10:
         raise ValueError(
             f"x lists {len(x)} arrays of length {shape[0]}, which is ambiguous: pass np.stack(x) if each is a state of "
@@ -255,6 +289,10 @@ def _check_options(t: Any, dt: Any, unit: Any, gap: Any, calendar: Any) -> None:
 
 def _read_table(data: Any, what: str) -> Table:
     """One trajectory as float64 of shape (n, d), its values checked."""
+    if is_labelled(data):
+        labelled = read_labelled(data, what)
+        table = _read_table(labelled.data, what)
+        return table._replace(index=table.index if labelled.dated else None, t=labelled.t)
     table = _read_pandas(data, what) if is_from_pandas(data) else Table(what, read_numbers(data, what))
     shape = table.values.shape
     if len(shape) not in (1, 2):

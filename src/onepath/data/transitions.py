@@ -24,14 +24,14 @@ class Transitions:
     columns of what drives the state besides, and `variables` say what they are.
     """
 
-    x: Float[np.ndarray, "n d"]
-    y: Float[np.ndarray, "n c"]  # of all coordinates, or of those that are looked at
-    dt: Float[np.ndarray, " n"]
-    weights: Float[np.ndarray, " n"] | None = None
-    period: Float[np.ndarray, " d"] | None = None  # of angles; 0 for what is none
-    row: Integers | None = None  # (n,), where it grows by one, transitions follow each other; None if ends tell
-    inputs: Float[np.ndarray, "n k"] | None = None
-    variables: Variables = ()
+    x: Float[np.ndarray, "n d"]  #: states where they begin
+    y: Float[np.ndarray, "n c"]  #: increments, of all coordinates or of those that are looked at
+    dt: Float[np.ndarray, " n"]  #: durations
+    weights: Float[np.ndarray, " n"] | None = None  #: how often each counts; None is once
+    period: Float[np.ndarray, " d"] | None = None  #: of angles; 0 for what is none
+    row: Integers | None = None  #: (n,), where it grows by one, transitions follow each other; None if ends tell
+    inputs: Float[np.ndarray, "n k"] | None = None  #: columns of what drives the state, at the start
+    variables: Variables = ()  #: what those columns are
 
     def __len__(self) -> int:
         return len(self.dt)
@@ -75,13 +75,14 @@ class Units(NamedTuple):
     The same of the columns of inputs, where there are some.
     """
 
-    location: Float[np.ndarray, " d"]
-    scale: Float[np.ndarray, " d"]
-    time: float
-    input_location: Float[np.ndarray, " k"] | None = None
-    input_scale: Float[np.ndarray, " k"] | None = None
+    location: Float[np.ndarray, " d"]  #: what is taken away from states
+    scale: Float[np.ndarray, " d"]  #: by which they are then divided
+    time: float  #: by which durations are divided
+    input_location: Float[np.ndarray, " k"] | None = None  #: what is taken away from columns of inputs
+    input_scale: Float[np.ndarray, " k"] | None = None  #: by which they are then divided
 
     def standardised(self, transitions: Transitions) -> Transitions:
+        """Transitions in standardised units."""
         period = None if transitions.period is None else transitions.period / self.scale
         x, y, dt = self.points(transitions.x), transitions.y / self.scale, transitions.dt / self.time
         if transitions.inputs is None:

@@ -12,9 +12,9 @@ from jaxtyping import Array, Float
 class Jet(NamedTuple):
     """Value g, slopes ∂_k g and second derivatives ∂_k ∂_l g, whose axes lead; the latter two may be unknown."""
 
-    value: Float[Array, "..."]
-    slope: Float[Array, "d ..."] | None = None
-    bend: Float[Array, "d d ..."] | None = None
+    value: Float[Array, "..."]  #: g(x)
+    slope: Float[Array, "d ..."] | None = None  #: ∂_k g(x); None if unknown
+    bend: Float[Array, "d d ..."] | None = None  #: ∂_k ∂_l g(x); None if unknown
 
     @property
     def derivatives(self) -> tuple[Float[Array, "d ..."], Float[Array, "d d ..."]]:

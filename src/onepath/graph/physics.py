@@ -35,7 +35,7 @@ LOOKED_AT = 64
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Known:
-    """A drift or a diffusion that is known: `SDE(drift=Known(lambda x, k: -k * x, k=1.0))`, `Known("-k * x", k=1.0)`.
+    """A drift or a diffusion that is known, up to parameters, with an unknown rest or without.
 
     Parameters
     ----------
@@ -46,8 +46,19 @@ class Known:
         or x[0], x[1]; inputs are called by their names; and it can go into a model file.
     rest : bool
         Whether there is an unknown rest: added to a drift, a factor of a diffusion.
-    parameters : numbers
+    **parameters : numbers
         Where parameters begin, by name; they are learned. The same name in drift and diffusion is one parameter.
+
+    Examples
+    --------
+    >>> from onepath import SDE, Known
+    >>> from onepath.compare.processes import PROCESSES
+    >>> truth = PROCESSES["ou_slow"]  # dX = -X dt + 0.7 dW
+    >>> path = truth.simulate(500, random_state=0)[0]
+    >>> spring = Known("-k * x", k=2.0, rest=False)  # or lambda x, k: -k * x
+    >>> k = SDE(drift=spring).fit(path, dt=truth.dt).known_["k"]
+    >>> bool(k.lower < 1.0 < k.upper)
+    True
     """
 
     function: Callable[..., Any]
@@ -74,11 +85,11 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method != "__call__" or kwargs:
             return NotImplemented
-        return Traced(getattr(jnp, ufunc.__name__)(*_plain(inputs)))
+        return Traced(getattr(jnp, ufunc.__name__)(*plain(inputs)))
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         del types
-        return Traced(getattr(jnp, function.__name__)(*_plain(args), **_plain(kwargs)))
+        return Traced(getattr(jnp, function.__name__)(*plain(args), **plain(kwargs)))
 
     def __getitem__(self, index: Any) -> "Traced":
         return Traced(self.value[index])
@@ -87,13 +98,13 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         raise TypeError("whether it is true is not known yet, so that no if can ask: use np.where")
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Without wrapping, at any depth of lists and the like."""
     if isinstance(value, Traced):
         return value.value
     if isinstance(value, list | tuple):
-        return type(value)(_plain(each) for each in value)
-    return {name: _plain(each) for name, each in value.items()} if isinstance(value, dict) else value
+        return type(value)(plain(each) for each in value)
+    return {name: plain(each) for name, each in value.items()} if isinstance(value, dict) else value
 
 
 class Part(eqx.Module):
@@ -112,7 +123,7 @@ class Part(eqx.Module):
         state: Any = x if len(x) > 1 else x[0]
         if self.by_numpy:
             state, given = Traced(state), jax.tree.map(Traced, given)
-        found = _plain(self.function(state, **given))
+        found = plain(self.function(state, **given))
         found = jnp.stack([jnp.asarray(each) for each in found]) if isinstance(found, list | tuple) else found
         return jnp.broadcast_to(jnp.asarray(found, x.dtype), x.shape)
 

@@ -28,19 +28,21 @@ FORGOTTEN = 1.5
 class Stiffness(NamedTuple):
     """What a fit says about its steps.
 
-    `change` is |f'| Δt, root mean square over the data and directions; `shift` is what the second law would change
+    `change` is `|f'| Δt`, root mean square over the data and directions; `shift` is what the second law would change
     about drift and diffusion, in posterior standard deviations, likewise.
     """
 
-    change: float
-    shift: float
+    change: float  #: `|f'| Δt`, root mean square
+    shift: float  #: in posterior standard deviations
 
     @property
     def euler_is_adequate(self) -> bool:
+        """Whether the second law would change little."""
         return self.shift <= ADEQUATE
 
     @property
     def state_is_forgotten(self) -> bool:
+        """Whether most of a displacement is gone after one step."""
         return self.change >= FORGOTTEN
 
 

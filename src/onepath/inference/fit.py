@@ -5,8 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from onepath.data.cells import Cells, cells_of, coarser
+from onepath.data.clocks import median_length
+from onepath.data.streaming import Streamed
 from onepath.data.trajectory import Trajectory
-from onepath.data.transitions import Transitions, Units, units_of
+from onepath.data.transitions import Transitions, Units, transitions_of, units_of
 from onepath.gp.parameters import Mask, pack, parameters_of
 from onepath.graph.default import build_graph, smoothing_of
 from onepath.graph.graph import Graph
@@ -15,6 +17,7 @@ from onepath.inference.adequacy import Stiffness, stiffness_of
 from onepath.inference.disturbance.clustered import guessed, is_clustered
 from onepath.inference.disturbance.disturbance import since_of, steps_of
 from onepath.inference.disturbance.turns import in_turns
+from onepath.inference.equations.beside import with_equations
 from onepath.inference.learning.constant import relevelled
 from onepath.inference.learning.criterion import Stage
 from onepath.inference.learning.learned import LearnedTheta
@@ -31,11 +34,13 @@ from onepath.inference.learning.search import (
 from onepath.inference.observation import Exact, Observation
 from onepath.inference.options import FitOptions
 from onepath.inference.posterior.clustering import Level, clustering_of, within_record
+from onepath.inference.posterior.formulas import Formulas
 from onepath.inference.posterior.increments import increments
 from onepath.inference.posterior.mixture import Completed, CompletionOptions, complete_at, with_features
 from onepath.inference.result import Fit
 from onepath.numerics.arrays import Floats
 from onepath.numerics.memory import give_back
+from onepath.numerics.modules import changed
 from onepath.numerics.precision import in_double
 
 CELLS = {1: (256, 256), 2: (256, 1024), 3: (256, 2048)}
@@ -65,7 +70,8 @@ def fit(trajectory: Trajectory, options: FitOptions) -> Fit:
 
     found = options.observation.learn(trajectory, fit_to)
     give_back()
-    if options.disturbance is not None or found.observed is not None:
+    alone = options.equations is not None and options.equations.alone
+    if options.disturbance is not None or found.observed is not None or alone:
         return found
     return widened(found, since_of(trajectory), options)
 
@@ -92,12 +98,34 @@ def cautions(found: Fit) -> list[str]:
     return said
 
 
+@in_double
+def fit_streamed(streamed: Streamed, options: FitOptions) -> Fit:
+    """The same of a stream: cells are those of all its transitions, all else is asked of the sample."""
+    transitions = transitions_of(streamed.trajectory)
+    time, common = median_length(transitions.dt), options.graph.noise == "isotropic"
+    units = streamed.boxes.units(time, common=common)
+    cells = coarser(streamed.boxes.cells(units), cells_wanted(transitions.x.shape[1], options))
+    found = fit_cells(cells, transitions, units, options)
+    give_back()
+    return widened(found, since_of(streamed.trajectory), options, cells)
+
+
+def cells_wanted(dimension: int, options: FitOptions) -> int:
+    """Of a stream, which has more transitions than cells."""
+    return options.cells or CELLS[min(dimension, 3)][1]
+
+
 def fit_transitions(transitions: Transitions, options: FitOptions) -> Fit:
     """One fit to weighted transitions."""
     units = units_of(transitions, common=options.graph.noise == "isotropic")
+    return fit_cells(_cells(transitions, units, options), transitions, units, options)
+
+
+def fit_cells(cells: Cells, transitions: Transitions, units: Units, options: FitOptions) -> Fit:
+    """One fit to cells of transitions; these say what is usual, and may be a sample of what is in the cells."""
     graph = build_graph(options.graph, transitions, units).with_law(options.law or EULER)
     mask = learned_mask(graph, options.fixed)
-    cells, completion = _cells(transitions, units, options), _completion(options, graph, units)
+    completion = _completion(options, graph, units)
     learned, first = None, None
     if options.search is not None and any(mask):
         problem = _problem(graph, mask, cells, completion)
@@ -116,6 +144,9 @@ def fit_transitions(transitions: Transitions, options: FitOptions) -> Fit:
         completed = complete_at(found, mask, cells, completion, learned, start)
     if stiffness is not None and found.law != EULER:
         stiffness = Stiffness(stiffness_of(completed.posterior.most_probable, cells).change, stiffness.shift)
+    forgotten = stiffness is not None and stiffness.state_is_forgotten  # then drift and noise are not told apart
+    if options.equations is not None and (options.equations.alone or not forgotten):
+        completed = with_equations(completed, learned, cells, units, options.equations)
     return Fit(transitions, units, completed, learned, stiffness)
 
 
@@ -126,11 +157,17 @@ def fit_like(transitions: Transitions, like: Fit, options: FitOptions) -> Fit:
 
 
 def _completed_like(
-    transitions: Transitions, like: Fit, options: FitOptions, learned: LearnedTheta | None, level: Change | None
+    transitions: Transitions,
+    like: Fit,
+    options: FitOptions,
+    learned: LearnedTheta | None,
+    level: Change | None,
+    cells: Cells | None = None,
 ) -> Completed:
     """At the parameters of another fit and, with what was learned there, at those that its posterior averages over."""
     posterior, completion = like.completed.posterior, like.completed.completion
-    graph, mask, cells = posterior.graph, posterior.mask, _cells(transitions, like.units, options)
+    graph, mask = posterior.graph, posterior.mask
+    cells = _cells(transitions, like.units, options) if cells is None else cells
     clustering = None
     if level is not None:
         u, since = like.units.places(transitions.points), level.since
@@ -140,15 +177,16 @@ def _completed_like(
 
 
 def _disturbed(plain: Fit, transitions: Transitions, since: Floats, options: FitOptions) -> Fit:
-    """In turns with what increments are beside N(m, V)."""
+    """In turns with what increments are beside N(m, V); equations are left where nothing is found."""
+    formulas, options = plain.completed.posterior.formulas, options._replace(equations=None)
 
     def averaged(found: Fit, seen: Transitions, level: Level | None) -> Fit:
         change = None if level is None else Change(level, since)
         return found._replace(completed=_completed_like(seen, found, options, found.learned, change))
 
     assert options.disturbance is not None
-    return in_turns(
-        plain,
+    found = in_turns(
+        _with_formulas(plain, None),
         transitions,
         since,
         options.disturbance,
@@ -156,12 +194,19 @@ def _disturbed(plain: Fit, transitions: Transitions, since: Floats, options: Fit
         completed=lambda found, seen: fit_like(seen, found, options),
         averaged=averaged,
     )
+    return found if found.disturbance is not None and found.disturbance.found else _with_formulas(found, formulas)
 
 
-def widened(found: Fit, since: Floats, options: FitOptions) -> Fit:
+def _with_formulas(fit: Fit, formulas: Formulas | None) -> Fit:
+    completed = fit.completed
+    return fit._replace(completed=completed._replace(posterior=changed(completed.posterior, formulas=formulas)))
+
+
+def widened(found: Fit, since: Floats, options: FitOptions, cells: Cells | None = None) -> Fit:
     """With bands, and a probability of constant noise, that know of a level that changes, where the data show one.
 
-    Nothing is changed where they do not.
+    Nothing is changed where they do not. Where they do, equations are left out: their evidence counts on normal noise.
+    Cells are those of the fit's transitions unless they are given.
     """
     transitions = found.transitions
     if found.learned is None:
@@ -175,8 +220,9 @@ def widened(found: Fit, since: Floats, options: FitOptions) -> Fit:
         return found
     spread = within_record(law.spread, law.memory, transitions.dt, since)
     change = Change(Level(4.0 * spread**2, law.memory, learned=False), since)
-    completed = _completed_like(transitions, found, options, found.learned, change)
-    posterior, cells = completed.posterior, _cells(transitions, found.units, options)
+    cells = _cells(transitions, found.units, options) if cells is None else cells
+    completed = _completed_like(transitions, found, options, found.learned, change, cells)
+    posterior = completed.posterior
     if posterior.holds_constant_noise(np.asarray(cells.x), np.asarray(cells.weight)):
         posterior = posterior.with_constant_noise(constant)
     return found._replace(completed=completed._replace(posterior=posterior))

@@ -11,6 +11,8 @@ from onepath.graph.physics import Known
 from onepath.inference.completion import SOLVERS, Solver
 from onepath.inference.disturbance.choice import chosen_disturbance
 from onepath.inference.disturbance.turns import Guess
+from onepath.inference.equations.beside import EquationOptions
+from onepath.inference.equations.choice import chosen_equations
 from onepath.inference.hidden.observation import Hidden
 from onepath.inference.hidden.reading import reading_of
 from onepath.inference.learning.optimisers import bayesian_optimisation
@@ -32,10 +34,16 @@ class FitOptions(NamedTuple):
     tolerance: float = 1e-5
     smoothing: float = 0.0
     disturbance: Guess | None = None
+    equations: EquationOptions | None = None
 
 
-def read_options(settings: Mapping[str, Any], watch: Callable[[int, float], None], errors: bool = False) -> FitOptions:
-    """The options that settings of `SDE`, by name, stand for; `errors` is whether readings come with their own."""
+def read_options(
+    settings: Mapping[str, Any], watch: Callable[[int, float], None], errors: bool = False, inputs: bool = False
+) -> FitOptions:
+    """The options that settings of `SDE`, by name, stand for.
+
+    `errors` is whether readings come with their own, `inputs` whether anything drives the state besides.
+    """
     _check(settings)
     learn, search = settings["learn"], None
     if learn is not None:
@@ -50,6 +58,7 @@ def read_options(settings: Mapping[str, Any], watch: Callable[[int, float], None
         solver=SOLVERS[settings["solver"]],
         search=search,
         disturbance=chosen_disturbance(settings),
+        equations=chosen_equations(settings, {"errors of readings": errors, "inputs": inputs}),
         **{name: settings[name] for name in ("fixed", "cells", "tolerance", "smoothing")},
     )
 
@@ -83,6 +92,24 @@ def _observation(settings: Mapping[str, Any], errors: bool) -> Observation:
             "np.unwrap and leave periodic out, or take readings for the state itself"
         )
     return Hidden(reading)
+
+
+def check_streamable(options: FitOptions, settings: Mapping[str, Any]) -> None:
+    """Refuse what needs the whole path at once, where it comes as a stream."""
+    asked = {
+        "a hidden state, or an observation of your own": not isinstance(options.observation, Exact),
+        "jumps, volatility or tails": options.disturbance is not None,
+        "since": settings["since"] is not None,
+        "a season or a trend": settings["season"] is not None or settings["trend"],
+        "an angle (periodic)": settings["periodic"] is not None,
+        f"learn={settings['learn']!r}": options.search is not None and options.search.method != "evidence",
+    }
+    wanted = [name for name, is_asked in asked.items() if is_asked]
+    if wanted:
+        raise ValueError(
+            f"{' and '.join(wanted)}: this needs the whole path in memory, and a stream passes by once. Leave it out, "
+            "or fit a part of the record that memory holds"
+        )
 
 
 def _is_papers_way(settings: Mapping[str, Any]) -> bool:

@@ -2,7 +2,13 @@
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Self
+
+from onepath.data.reading import spaced
+
+Listener = Callable[[str], object]
+"""Takes what is said of how far learning is, wherever it is shown."""
 
 EVERY, EVERY_IN_A_LOG = 0.2, 30.0
 """Seconds between two lines, on a terminal and elsewhere."""
@@ -11,28 +17,42 @@ EVERY, EVERY_IN_A_LOG = 0.2, 30.0
 class Progress:
     """Call it with the number of evaluations so far and the last value.
 
-    On a terminal it writes over its own line and clears it at the end; elsewhere its lines stay.
+    On a terminal it writes over its own line and clears it at the end; elsewhere its lines stay. A listener, where one
+    is given in place of a yes or no, is told instead, from the beginning on.
     """
 
-    def __init__(self, shown: bool, patience: float = 1.0) -> None:
-        self.drawn = shown and sys.stderr is not None and sys.stderr.isatty()
-        self.shown, self.patience, self.written = shown and sys.stderr is not None, patience, False
-        self.every = EVERY if self.drawn else EVERY_IN_A_LOG
+    def __init__(self, shown: bool | Listener, patience: float = 1.0) -> None:
+        self.listener = shown if callable(shown) else None
+        self.drawn = bool(shown) and self.listener is None and sys.stderr is not None and sys.stderr.isatty()
+        self.shown, self.written = bool(shown) and (self.listener is not None or sys.stderr is not None), False
+        self.patience = 0.0 if self.listener is not None else patience
+        self.every = EVERY if self.drawn or self.listener is not None else EVERY_IN_A_LOG
 
     def __enter__(self) -> Self:
         self.begun = self.last = time.monotonic()
         return self
 
     def __call__(self, count: int, value: float) -> None:
+        self.now_and_then(f"learning: {count} evaluations, criterion {value:.4f}, {self.passed:.0f} s")
+
+    @property
+    def passed(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self.begun
+
+    def now_and_then(self, text: str) -> None:
+        """Say it if nothing was said for a while."""
         now = time.monotonic()
         if not self.shown or now - self.begun < self.patience or now - self.last < self.every:
             return
         self.last = now
-        self.tell(f"learning: {count} evaluations, criterion {value:.4f}, {now - self.begun:.0f} s")
+        self.tell(text)
 
     def tell(self, text: str) -> None:
         """Say at once what is being done."""
-        if self.shown:
+        if self.listener is not None:
+            self.listener(text)
+        elif self.shown:
             self.written = True
             sys.stderr.write(f"\r{text} " if self.drawn else f"{text}\n")
             sys.stderr.flush()
@@ -41,3 +61,10 @@ class Progress:
         if self.written and self.drawn:
             sys.stderr.write("\r" + 72 * " " + "\r")
             sys.stderr.flush()
+
+
+def told_of(count: int, total: int | None, seconds: float, what: str = "rows") -> str:
+    """How far it is, and how long it will take."""
+    of = "" if total is None else f" of {spaced(total)}"
+    left = "" if total is None or count == 0 else f", {seconds / count * (total - count):.0f} s to go"
+    return f"{spaced(count)}{of} {what}, {seconds:.0f} s{left}"

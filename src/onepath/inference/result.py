@@ -16,13 +16,13 @@ from onepath.numerics.precision import in_double
 class Fit(NamedTuple):
     """What came of a fit: the data it was made of, the posterior, how it was found, and what its steps are like."""
 
-    transitions: Transitions
-    units: Units
-    completed: Completed
-    learned: LearnedTheta | None
-    stiffness: Stiffness | None
-    observed: Observed | None = None  # how readings come from states, where they are not the states themselves
-    disturbance: Disturbance | None = None  # what increments are beside N(m, V), where that was asked
+    transitions: Transitions  #: that it was made of
+    units: Units  #: in which it is standardised
+    completed: Completed  #: the posterior, and how completion went
+    learned: LearnedTheta | None  #: how kernels were found; None as given
+    stiffness: Stiffness | None  #: how coarse steps are
+    observed: Observed | None = None  #: how readings come from states, where they are not the states themselves
+    disturbance: Disturbance | None = None  #: what increments are beside N(m, V), where that was asked
 
     @in_double
     def increments(self, x: Floats, dt: Floats | float) -> tuple[Floats, Floats]:

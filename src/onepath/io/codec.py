@@ -20,13 +20,15 @@ from tinygp.kernels import base, distance, stationary
 from onepath.data.calendar import Business
 from onepath.data.clocks import Clock
 from onepath.data.inputs import Input, Inputs
-from onepath.data.trajectory import Trajectory
+from onepath.data.trajectory import Trajectory, Whole
 from onepath.data.transitions import Transitions, Units
 from onepath.data.weekends import Weekends
 from onepath.gp.features import Basis, Unknown
 from onepath.gp.features import Known as Given
 from onepath.gp.kernels import Cubic, Driven, Linear, Matern
 from onepath.gp.periodic import Harmonics, PeriodicMatern
+from onepath.gp.terms import Terms
+from onepath.graph.formula import FUNCTIONS as OF_FORMULAS
 from onepath.graph.formula import Formula
 from onepath.graph.graph import Graph
 from onepath.graph.laws import LAWS, Law
@@ -40,6 +42,7 @@ from onepath.inference.disturbance.volatility import Volatility
 from onepath.inference.hidden.reading import Observed, Reading
 from onepath.inference.learning.optimisers import Optimum
 from onepath.inference.observation import Exact
+from onepath.inference.posterior.formulas import Formulas
 from onepath.inference.posterior.posterior import Member, Posterior
 from onepath.inference.tried import Line, Mending, Tried
 from onepath.io.errors import Damaged, Unsavable
@@ -55,18 +58,21 @@ OWN: dict[str, type] = {
     cls.__name__: cls
     for cls in (
         *(Matern, Linear, Cubic, PeriodicMatern, Harmonics, Driven, Basis, Unknown, Graph, Member, Posterior),
-        *(Trajectory, Clock, Weekends, Business, Input, Inputs, Transitions, Units),
+        *(Trajectory, Whole, Clock, Weekends, Business, Input, Inputs, Transitions, Units),
         *(Optimum, Stiffness, Methods, Exact),
         *(Observed, Reading, Given),
         *(Banded, Jumps, Tails, Volatility),
+        *(Formulas, Terms),
         *(Mending, Tried, Line),
         *(Formula, Part, Physics),
     )
 } | {"KnownPart": Known}
 """Classes of this package by the name that files call them by, wherever they live."""
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {"itself": itself, "ones": ones}
-"""Known functions of this package, likewise."""
+FUNCTIONS: dict[str, Callable[..., Any]] = {"itself": itself, "ones": ones} | {
+    f"numpy.{name}": getattr(np, name) for name in OF_FORMULAS
+}
+"""Known functions of this package, likewise, and those of NumPy that terms may use."""
 
 
 def _modules_of(module: ModuleType) -> list[type]:

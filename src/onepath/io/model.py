@@ -87,6 +87,10 @@ def _check_trajectory(trajectory: Trajectory) -> None:
         raise Damaged("the trajectory's steps point outside of it")
     if not (np.all(np.isfinite(trajectory.t)) and not np.any(np.isinf(trajectory.x))):
         raise Damaged("the trajectory has times or values that are infinite")
+    if trajectory.whole is not None:
+        counts = [n, len(step), 1, 0]
+        if not all(type(each) is int and each >= least for each, least in zip(trajectory.whole, counts, strict=True)):
+            raise Damaged("the counts of what the trajectory is a sample of cannot be")
     trajectory.dates(trajectory.t[-1:])
 
 
@@ -102,7 +106,7 @@ def _check(model: Model) -> None:
         raise Damaged("it holds numbers that are not finite")
     if not (np.all(units.scale > 0) and units.time > 0 and np.all(model.transitions.dt > 0)):
         raise Damaged("its units or steps are not positive")
-    _check_transitions(model.transitions, model.trajectory.transitions, d)
+    _check_transitions(model.transitions, len(model.trajectory.step), d)
     _check_inputs(model)
     _check_posterior(model.posterior, d)
     if model.disturbance is not None:

@@ -45,6 +45,27 @@ def read_plain(path: Path, missing: tuple[str, ...]) -> tuple["pd.DataFrame", li
     return pd.DataFrame(columns, copy=False), layout.notes, layout.marks
 
 
+def plain_frames(path: Path, missing: tuple[str, ...]) -> Iterator["pd.DataFrame"]:
+    """The same as a stream: tables of the parts, one after another."""
+    with path.open("rb") as file:
+        head = file.read(HEAD)
+        layout = _layout(path, head[: head.rfind(b"\n") + 1], missing)
+        if layout is None:
+            raise BadTable(
+                f"{path} cannot be streamed: that takes even lines of UTF-8 text, comma, semicolon or tab between "
+                "fields, and a heading of one line. Save it as Parquet"
+            )
+        begin = _begin(head, layout.skipped + layout.named)
+        file.seek(begin)
+        for number, part in enumerate(_parts(file)):
+            if not _is_even(part, layout.separator.encode(), len(layout.names)):
+                raise BadTable(
+                    f"{path} has lines with more or fewer than {len(layout.names)} fields, or quotes, in its part "
+                    f"{number + 1} of {PART >> 20} MB: mend them, or save it as Parquet"
+                )
+            yield _with_dates(parsed(path, io.BytesIO(part), layout._replace(named=False), missing))
+
+
 def _layout(path: Path, head: bytes, missing: tuple[str, ...]) -> Layout | None:
     """How the first lines are laid out; None where that takes more than them to say."""
     try:

@@ -14,10 +14,29 @@ LIMITS = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "me
 """Files in which Linux says what a container may use and does, in the new and in the old hierarchy."""
 
 
+MEMORY_VARIABLE = "ONEPATH_MEMORY"
+"""Environment variable: gigabytes that a process may take at most, whatever else is free."""
+
+
 def available() -> float | None:
-    """Bytes that this process may still take, as far as the system tells; None where it does not."""
-    free = [bytes_free for bytes_free in (_of_machine(), *_of_container()) if bytes_free is not None]
+    """Bytes that this process may still take, as far as the system or `ONEPATH_MEMORY` tells; None if none does."""
+    free = [bytes_free for bytes_free in (_of_machine(), *_of_container(), _of_limit()) if bytes_free is not None]
     return min(free, default=None)
+
+
+def _of_limit() -> float | None:
+    try:
+        return float(os.environ[MEMORY_VARIABLE]) * GIGABYTE - _taken()
+    except (KeyError, ValueError):
+        return None
+
+
+def _taken() -> float:
+    """Bytes of memory that this process has; 0 where the system does not tell."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * int(Path("/proc/self/statm").read_text().split()[1])
+    except (AttributeError, ValueError, OSError):
+        return 0.0
 
 
 def _of_machine() -> float | None:

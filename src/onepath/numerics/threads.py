@@ -1,8 +1,10 @@
 """One core's work on one core: threads of a linear algebra wait for each other between many tiny calls."""
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -43,3 +45,24 @@ def one_thread() -> Iterator[None]:
             _Inside.calls -= 1
             if _Inside.calls == 0:
                 _Inside.before.restore_original_limits()
+
+
+@cache
+def begin_with_one_thread() -> None:
+    """In a process that is one of several: JAX begins with one thread, where it would have one for each core.
+
+    It takes as many as there are cores for the thread that begins it. All threads may use every core afterwards.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        return
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        import jax
+
+        jax.devices()
+    finally:
+        os.sched_setaffinity(0, cores)
+        for task in Path("/proc/self/task").glob("*"):
+            with suppress(OSError):  # it has ended
+                os.sched_setaffinity(int(task.name), cores)

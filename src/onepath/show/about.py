@@ -15,14 +15,14 @@ def today() -> str:
 class About(NamedTuple):
     """What a report says beside the model; everything may be left out."""
 
-    source: str = ""
-    command: str = ""
-    notes: tuple[str, ...] = ()
-    first: str = ""
-    last: str = ""
-    true_equation: str = ""
-    made: str = ""  # the day on which it was learned
-    sha256: str = ""  # of the data file
+    source: str = ""  #: where the data came from, in words
+    command: str = ""  #: that made the model
+    notes: tuple[str, ...] = ()  #: how the data were read
+    first: str = ""  #: date of the first row
+    last: str = ""  #: date of the last row
+    true_equation: str = ""  #: of a simulated path
+    made: str = ""  #: the day on which it was learned
+    sha256: str = ""  #: of the data file
 
     @classmethod
     def of(cls, facts: dict[str, Any]) -> "About":

@@ -8,6 +8,7 @@ import numpy as np
 from onepath.after.disturbed import jumps_of, tails_of, volatility_of
 from onepath.after.equation import equations, written
 from onepath.after.states import noise_of
+from onepath.data.reading import spaced
 from onepath.data.statistics import mean_square
 from onepath.gp.features import Known as Given
 from onepath.graph.formula import Formula
@@ -149,6 +150,12 @@ def weekends(model: Model) -> str | None:
     else:
         others = f" Nor are {len(business.holidays)} other days without rows." if len(business.holidays) else ""
     return f"Weekends are not counted{f': {why}' if why else ''}.{others} {days}"
+
+
+def streamed(model: Model) -> str:
+    """What is a sample, where data were never in memory as a whole."""
+    kept = spaced(len(model.trajectory.t))
+    return f"all transitions are in the fit; {kept} rows were kept, for quantiles, figures and the diagnosis"
 
 
 def noise(model: Model) -> str:

@@ -2,9 +2,8 @@
 
 from onepath.after.consequences import consequences
 from onepath.after.diagnose import diagnose
-from onepath.after.equation import equations, written
 from onepath.model import Model
-from onepath.show import numbers, reach, sentences
+from onepath.show import equations, numbers, reach, sentences
 
 
 def summarise(model: Model) -> str:
@@ -29,16 +28,18 @@ def _data(model: Model) -> list[str]:
     trajectory, steps = model.trajectory, numbers.steps(model)
     unit = f" {trajectory.unit}" if trajectory.unit else ""
     between = "" if steps.regular else f" (from {steps.shortest:.4g} to {steps.longest:.4g})"
-    records = int(trajectory.record.max()) + 1
+    records = trajectory.records
     lines = [
-        f"Data        {', '.join(trajectory.names)}: {len(trajectory.t)} rows"
+        f"Data        {', '.join(trajectory.names)}: {trajectory.rows} rows"
         + (f" in {records} records" if records > 1 else "")
-        + f", {len(model.transitions)} transitions, step {steps.middle:.4g}{unit}{between}"
+        + f", {trajectory.transitions} transitions, step {steps.middle:.4g}{unit}{between}"
     ]
     if trajectory.missing or trajectory.gaps:
         lines.append(
             f"            left out: {trajectory.missing} rows with missing values, {trajectory.gaps} recording gaps"
         )
+    if trajectory.whole is not None:
+        lines.append(f"            streamed: {sentences.streamed(model)}")
     if (said := sentences.weekends(model)) is not None:
         lines.append(f"            {said}")
     lines += [f"            {said}" for said in sentences.readings(model)]
@@ -78,18 +79,9 @@ def _inputs(model: Model) -> list[str]:
 
 
 def _equations(model: Model) -> list[str]:
-    """The drift as a polynomial, for each dimension where that is nearly all of it."""
-    if model.period is not None:
-        return ["Equation    none: a polynomial says nothing of an angle"]
-    lines, found = [], equations(model)
-    for name, polynomial in [(model.names[k], found.drift[k]) for k in model.moved]:
-        of = f" of {name}" if model.dimension > 1 else ""
-        if polynomial.is_clear:
-            lines.append(f"Equation    drift{of} = {written(polynomial, found.variables)}{_per(model)}")
-        else:
-            share = max(polynomial.explained, 0.0)
-            lines.append(f"Equation    none: the best cubic polynomial explains {share:.0%} of the drift{of}")
-    return lines
+    """Drift and squared noise as equations, with their probabilities."""
+    first, *others = equations.lines(model)
+    return [f"Equation    {first}", *(f"            {line}" for line in others)]
 
 
 def _per(model: Model, power: str = "") -> str:

@@ -41,6 +41,7 @@ from onepath.data.transitions import Transitions
 from onepath.inference.disturbance.disturbance import since_of
 from onepath.model import Model, asked_once
 from onepath.numerics.arrays import Floats, Integers, evenly
+from onepath.numerics.notebook import InNotebooks
 
 __all__ = ["CheckResult", "Diagnosis", "diagnose", "diagnosis_of", "whitened"]
 
@@ -49,17 +50,18 @@ POINTS, BAND = 64, 0.9
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(InNotebooks):
     """Answers to all questions, and one verdict; `faults` names the flagged questions, the most telling first."""
 
-    verdict: str
-    questions: list[CheckResult]
-    faults: tuple[str, ...]
-    looked: str = ""  # at which part of a long record; "" at all of it
-    within: tuple[float, float] | None = None  # of the diffusion shown, where it is if readings are not quite the state
+    verdict: str  #: in a sentence or two, "Fits" or "Does not fit" first
+    questions: list[CheckResult]  #: an answer to each, in the order of asking
+    faults: tuple[str, ...]  #: names of the flagged questions, the most telling first
+    looked: str = ""  #: at which part of a long record; "" at all of it
+    within: tuple[float, float] | None = None  #: factors of σ between which it is if readings are not quite the state
 
     @property
     def fits(self) -> bool:
+        """Whether nothing speaks against the model."""
         return not self.faults
 
     def __str__(self) -> str:
@@ -82,6 +84,8 @@ def diagnose(model: Model) -> Diagnosis:
     else:  # what readings have that states have not is what a hidden state's noise is learned from
         checks = [check._replace(within=None) for check in checks]
     found = diagnosis_of([*readings, *checks, ask_step(model, residuals), ask_reach(model)], model.equation)
+    if model.trajectory.whole is not None:
+        return replace(found, looked=model.trajectory.whole.told(len(residuals.z)))
     return found if residuals.sample is None else replace(found, looked=residuals.sample.told)
 
 

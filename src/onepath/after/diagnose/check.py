@@ -32,11 +32,11 @@ class CheckResult(NamedTuple):
     `p_value` is corrected for the number of questions (Holm); `flagged` if it is small and the effect matters.
     """
 
-    name: str
-    verdict: str
-    statistic: float
-    p_value: float
-    flagged: bool
+    name: str  #: of the question
+    verdict: str  #: the answer in a sentence
+    statistic: float  #: what was measured
+    p_value: float  #: corrected for the number of questions; NaN where none is made
+    flagged: bool  #: whether it speaks against the model
 
 
 def holm(checks: list[Check]) -> list[float]:

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from onepath.data.reading import spaced
 from onepath.data.transitions import Transitions
 from onepath.numerics.arrays import Floats, Integers
 
@@ -45,11 +46,6 @@ class Sample(NamedTuple):
     @property
     def told(self) -> str:
         return f"looked at {spaced(len(self.rows))} of {spaced(self.of)} steps, in {STRETCHES} stretches"
-
-
-def spaced(count: int) -> str:
-    """Such as 10 000 000."""
-    return f"{count:,}".replace(",", " ")
 
 
 def rows_looked_at(count: int) -> Integers | None:

@@ -47,6 +47,8 @@ def mend(
         raise ValueError(
             f"cures name {', '.join(unknown)}, which SDE has no setting for. It has {', '.join(settings)}."
         )
+    if model.trajectory.whole is not None:
+        raise ValueError("A stream passed by once, and models are compared by rows in memory: mend a fit to a part")
     asked = asked_for(cures, preset)
     timer = Timer(budget, tell)
     trajectory = without_clockwork(model.trajectory)

@@ -14,8 +14,9 @@ from rich.table import Table as RichTable
 from onepath.compare.paper.methods import METHODS
 from onepath.compare.paper.plan import NAMES, plan
 from onepath.compare.paper.population import population_tables
-from onepath.compare.paper.runs import JOURNAL, POPULATION_JOURNAL, Journal, Run
+from onepath.compare.paper.runs import JOURNAL, POPULATION_JOURNAL, Run
 from onepath.compare.paper.tables import KEY_TO_MARKS, Table, markdown, tables
+from onepath.io.journal import Journal
 
 
 def paper(

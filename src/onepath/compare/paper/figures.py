@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from onepath.compare.paper.cases import AS_DESCRIBED, AS_PRINTED, Case, Data
 from onepath.compare.paper.methods import BENCHMARK, DEFAULT, LEARNED, LEARNED_NEWTON, NON_LEARNED
 from onepath.compare.paper.plan import STEP_TABLES, TABLES, run_of, step_run
-from onepath.compare.paper.runs import Journal, Run
+from onepath.compare.paper.runs import Run
 from onepath.compare.paper.step_figures import step_figure
 from onepath.compare.paper.style import COLOURS, LABELS, legend_below, save, sheet, styled
+from onepath.io.journal import Journal
 from onepath.numerics.arrays import Floats
 from onepath.show.plots.style import INK, MUTED, ORANGE, SAND, SKY
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from onepath import SDE
 from onepath.compare.baselines import GPRegression, mean_pairwise_distance
 from onepath.compare.paper.cases import Data
 from onepath.numerics.arrays import Floats
+from onepath.sde import SDE
 
 Function = Callable[[Floats], Floats]
 Band = Callable[[Floats], tuple[Floats, Floats]]

@@ -14,8 +14,9 @@ from onepath.compare.paper import filling
 from onepath.compare.paper.methods import METHODS
 from onepath.compare.paper.plan import STEP_METHODS, STEP_TABLES, TABLES
 from onepath.compare.paper.population import population_tables
-from onepath.compare.paper.runs import JOURNAL, POPULATION_JOURNAL, Journal
+from onepath.compare.paper.runs import JOURNAL, POPULATION_JOURNAL
 from onepath.compare.paper.tables import level_table, markdown, process_table, step_table
+from onepath.io.journal import Journal
 
 
 def fill(page: str, folder: Path) -> str:

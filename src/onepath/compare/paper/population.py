@@ -7,8 +7,9 @@ import numpy as np
 from onepath.compare.paper.cases import AS_DESCRIBED, AS_PRINTED, STEPS, WHOLE
 from onepath.compare.paper.plan import STEP_METHODS, STEP_TABLES, TABLES, Block, run_of, step_run
 from onepath.compare.paper.printed import printed_row
-from onepath.compare.paper.runs import Journal, Run
+from onepath.compare.paper.runs import Run
 from onepath.compare.paper.tables import METRICS, Table, plain
+from onepath.io.journal import Journal
 from onepath.numerics.arrays import Floats
 
 LOW, HIGH = 10, 90

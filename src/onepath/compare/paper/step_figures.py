@@ -14,8 +14,9 @@ from onepath.compare.paper.methods import DEFAULT, LEARNED, METHODS, NON_LEARNED
 from onepath.compare.paper.plan import STEP_TABLES, TABLES, Block, run_of, step_run
 from onepath.compare.paper.population import DIFFUSION, DRIFT, LOSS, values
 from onepath.compare.paper.printed import PRINTED_BY_STEP, printed_row
-from onepath.compare.paper.runs import Journal, row_of
+from onepath.compare.paper.runs import row_of
 from onepath.compare.paper.style import COLOURS, LABELS, legend_below, save, sheet, styled
+from onepath.io.journal import Journal
 from onepath.numerics.arrays import Floats
 from onepath.show.plots.style import INK, MUTED, SECOND
 

@@ -10,7 +10,8 @@ from onepath.compare.paper.cases import AS_DESCRIBED, AS_PRINTED, STEPS, level
 from onepath.compare.paper.methods import DEFAULT, LEARNED, LEARNED_NEWTON, NON_LEARNED
 from onepath.compare.paper.plan import STEP_METHODS, STEP_TABLES, TABLES, run_of, step_run
 from onepath.compare.paper.printed import PRINTED_BY_STEP, Row, printed_row
-from onepath.compare.paper.runs import Journal, Run, row_of
+from onepath.compare.paper.runs import Run, row_of
+from onepath.io.journal import Journal
 
 METRICS = ("L", "δ_f", "δ_σ")
 

@@ -26,7 +26,7 @@ class Law(ABC):
     """Whether anything but f_i enters the mean of coordinate i, or anything but σ the covariance."""
 
     longest: ClassVar[float]
-    """|f'| Δt up to which it is good."""
+    """`|f'| Δt` up to which it is good."""
 
     beyond: ClassVar[str]
     """What longer steps do to the answer, as a sentence without its stop."""

@@ -26,9 +26,9 @@ LOG_2PI = float(np.log(2.0 * np.pi))
 class Banded(NamedTuple):
     """A value and the ends of its 90 % band; NaN where it has none."""
 
-    value: float
-    lower: float
-    upper: float
+    value: float  #: what was learned
+    lower: float  #: where its band begins
+    upper: float  #: where its band ends
 
 
 class Steps(NamedTuple):

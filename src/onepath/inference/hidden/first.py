@@ -34,6 +34,15 @@ def first_path(readings: Readings) -> Path:
     return Path(rows, setting, scales, filtered(scales, rows, setting), size, exposure)
 
 
+def quiet_path(readings: Readings) -> Path:
+    """Readings of which next to nothing is noise, around themselves."""
+    walk = first_path(readings)
+    unit = np.where(readings.learned, readings.unit, 1.0)
+    least = np.where(readings.learned, np.log(LEAST * mean_squares(readings) / unit), 0.0)
+    scales = np.concatenate([[0.0], least])
+    return walk._replace(scales=scales, found=filtered(scales, walk.rows, walk.setting))
+
+
 def _of_positions(readings: Readings) -> tuple[Floats, Floats]:
     """The rate q of a random walk's variance, and that of readings R, (d,).
 

@@ -9,9 +9,9 @@ from onepath.data.trajectory import Trajectory
 from onepath.data.transitions import Transitions
 from onepath.graph.laws import LINEARISED
 from onepath.inference.hidden.bands import with_information
-from onepath.inference.hidden.filter import filtered
-from onepath.inference.hidden.first import first_path
-from onepath.inference.hidden.learning import Path, Search, followed, search, with_exposure
+from onepath.inference.hidden.filter import filtered, judged
+from onepath.inference.hidden.first import first_path, quiet_path
+from onepath.inference.hidden.learning import Path, Search, followed, search, some_of, with_exposure
 from onepath.inference.hidden.reading import Observed, Reading, Readings, readings_of
 from onepath.inference.hidden.steps import Law, Steps, steps_from
 from onepath.inference.observation import FitTo, Observation
@@ -26,6 +26,15 @@ SETTLED = 0.5
 
 WHOLE, FARTHEST = 0.9, 2.5
 """A power from which one fit goes nearly all the way, and the largest by which one that does not is corrected."""
+
+FAINT = 0.05
+"""A power from which nearly all was taken for noise of readings, and turns are tried from none of it too."""
+
+MUCH = 0.2
+"""Of a state, forgotten in a step: then noise is nearly like what moves the state, and turns are tried likewise."""
+
+SURE = 0.5
+"""Standard deviation, beforehand, of ln of a factor on the drift, for the bands of noise."""
 
 UNCERTAIN = 10.0
 """A state this many times less certain than usual, in variances, is none to learn from."""
@@ -52,14 +61,14 @@ class Hidden(Observation):
         """Kernels are learned first and last, functions in every turn."""
         readings = readings_of(trajectory, self.reading)
         path = first_path(readings)
-        fit, best = fit_to(filtered_transitions(readings, path), None), -np.inf
+        starts = [fit_to(filtered_transitions(readings, path), None)]
         if self.reading.order == 1 and self.reading.exposure is None:
-            fit = self._better(readings, fit, path, fit_to)
-        for _ in range(TURNS):
-            path, found = _searched(readings, self._law(fit), path)
-            if found.judged.value < best + SETTLED:
-                break
-            fit, best = self._next(readings, fit, path, found, fit_to), found.judged.value
+            starts = self._ordered(readings, starts[0], path, fit_to)
+        fit, path, found = self._turned(readings, starts[0], path, fit_to)
+        if len(starts) > 1 and (_power(found, readings) < FAINT or _forgotten(path) > MUCH):
+            plain = fit_to(unfiltered_transitions(readings), None)
+            again = self._turned(readings, plain, quiet_path(readings), fit_to)
+            fit, path, found = max((fit, path, found), again, key=lambda end: float(end[2].judged.value))
         fit = fit_to(filtered_transitions(readings, path, self._steps(readings, fit, path)), None)
         path, found = _searched(readings, self._law(fit), path)
         observed = _observed(readings, found, path)
@@ -79,14 +88,25 @@ class Hidden(Observation):
         moved = replace(posterior, graph=posterior.graph.with_law(LINEARISED))
         return fit._replace(completed=fit.completed._replace(posterior=moved))
 
-    def _better(self, readings: Readings, fit: Fit, path: Path, fit_to: FitTo) -> Fit:
-        """This fit, or one to the readings themselves if that foretells them better.
+    def _ordered(self, readings: Readings, fit: Fit, path: Path, fit_to: FitTo) -> list[Fit]:
+        """This fit and one to the readings themselves, first the one that foretells them better.
 
         A random walk takes what is forgotten within a step for noise of readings, and turns do not lead away from that.
         """
-        plain = fit_to(unfiltered_transitions(readings), fit)
-        values = [_searched(readings, each, path)[1].judged.value for each in (fit, plain)]
-        return plain if values[1] > values[0] else fit
+        fits = [fit, fit_to(unfiltered_transitions(readings), fit)]
+        values = [_searched(readings, each, path)[1].judged.value for each in fits]
+        return fits[::-1] if values[1] > values[0] else fits
+
+    def _turned(self, readings: Readings, fit: Fit, path: Path, fit_to: FitTo) -> tuple[Fit, Path, Search]:
+        """Turns from this fit on, until the innovations' likelihood gains nothing more."""
+        path, found = _searched(readings, self._law(fit), path)
+        best = -np.inf
+        for _ in range(TURNS):
+            if found.judged.value < best + SETTLED:
+                break
+            fit, best = self._next(readings, fit, path, found, fit_to), found.judged.value
+            path, found = _searched(readings, self._law(fit), path)
+        return fit, path, found
 
     def _next(self, readings: Readings, fit: Fit, path: Path, found: Search, fit_to: FitTo) -> Fit:
         """The next fit: to filtered increments, and once more, to increments that go all the way.
@@ -96,7 +116,7 @@ class Hidden(Observation):
         """
         steps = self._steps(readings, fit, path)
         near = fit_to(filtered_transitions(readings, path, steps), fit)
-        power = np.sqrt(found.judged.sizes / (0.5 * readings.total))
+        power = _power(found, readings)
         if power > WHOLE:
             return near
         before, after = (
@@ -111,6 +131,16 @@ class Hidden(Observation):
         """Steps from filtered states by the fit's own law; what that leaves unexplained is what the filter does."""
         state = path.found.state[:, : path.size]
         return steps_from(fit, np.concatenate([state[:1], state[:-1]]), readings.dt, readings.driven)
+
+
+def _power(found: Search, readings: Readings) -> float:
+    return float(np.sqrt(found.judged.sizes / (0.5 * readings.total)))
+
+
+def _forgotten(path: Path) -> float:
+    """Of the state, in a usual step."""
+    turned = path.rows.flow[:, : path.size, : path.size] - np.eye(path.size)
+    return float(np.median(np.linalg.norm(turned, 2, axis=(1, 2))))
 
 
 def _searched(readings: Readings, law: Law, path: Path) -> tuple[Path, Search]:
@@ -183,15 +213,19 @@ def density_ratio(readings: Readings, path: Path) -> float:
 
 
 def _observed(readings: Readings, found: Search, path: Path) -> Observed:
-    """Variances with bands by the curvature of the likelihood, and what it says about a factor on Q."""
-    learned, fisher = readings.learned, found.judged.fisher
-    variance = np.exp(found.scales[1:])
-    free = np.concatenate([[True], learned])
+    """Variances with bands by the curvature of the likelihood, and what it says about a factor on Q.
+
+    A factor on the drift is not known either: where a step forgets much, it is nearly what noise of readings is.
+    """
+    learned, variance = readings.learned, np.exp(found.scales[1:])
+    judged_too = judged(np.append(found.scales, 0.0), some_of(path.rows), path.setting)
+    fisher = judged_too.fisher + np.diag(np.append(np.zeros(len(found.scales)), 1.0 / SURE**2))
+    free = np.concatenate([[True], learned, [True]])
     # in variances, not in their logarithms: near 0 those mean nothing
-    slope = np.concatenate([[1.0], variance])[free]
+    slope = np.concatenate([[1.0], variance, [1.0]])[free]
     inverse = np.linalg.pinv(fisher[np.ix_(free, free)] / (slope[:, None] * slope), hermitian=True)
     deviation = np.zeros(len(variance))
-    deviation[learned] = np.sqrt(np.maximum(np.diagonal(inverse)[1:], 0.0))
+    deviation[learned] = np.sqrt(np.maximum(np.diagonal(inverse)[1:-1], 0.0))
     low, high = (np.sqrt(np.maximum(variance + sign * 1.645 * deviation, 0.0)) for sign in (-1, 1))
     # functions are learned from innovations' sizes; noise of readings that is not known either leaves less
     left = 1.0 / max(inverse[0, 0] * float(fisher[0, 0]), 1.0)

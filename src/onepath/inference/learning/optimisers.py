@@ -19,11 +19,11 @@ FAILED = 1e12
 class Optimum(NamedTuple):
     """The best θ, its value, the criterion's curvature there if known, and how the search ended."""
 
-    theta: Floats
-    value: float
-    curvature: Floats | None
-    evaluations: int
-    outcome: str
+    theta: Floats  #: logarithms of the parameters
+    value: float  #: of the criterion there
+    curvature: Floats | None  #: (k, k), its second derivatives, if known
+    evaluations: int  #: of the criterion
+    outcome: str  #: how the search ended
 
 
 def descend(criterion: Criterion, start: Floats, bounds: Floats, most: int) -> Optimum:

@@ -1,7 +1,7 @@
 """A posterior evaluated at points: the few functions that are compiled, and the chunks they are called on."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -36,8 +36,43 @@ def values(posterior: Posterior, latent: Floats, u: Floats) -> tuple[Floats, Flo
     return drift, diffusion
 
 
+class Mixture(NamedTuple):
+    """Of each latent at each point: means and variances (n, s, f) of what it may be, and how much each counts.
+
+    That is (s,) or (n, s, f), in estimates and in bands.
+    """
+
+    means: Floats
+    variances: Floats
+    mass: Floats
+    band_mass: Floats
+
+    def moments(self) -> tuple[Floats, Floats]:
+        """Mean and standard deviation (n, f)."""
+        along = "s,nsf->nf" if self.mass.ndim == 1 else "nsf,nsf->nf"
+        mean = np.einsum(along, self.mass, self.means)
+        square = np.einsum(along, self.mass, self.variances + np.square(self.means - mean[:, None]))
+        return mean, np.sqrt(square)
+
+    def quantile(self, probability: float) -> Floats:
+        return mixture_quantile(self.band_mass, self.means, self.variances, probability)
+
+
+def mixture(posterior: Posterior, u: Floats) -> Mixture:
+    """Members of the process and, beside them, equations."""
+    means, variances = marginals(posterior, u)
+    mass, band_mass, formulas = np.asarray(posterior.mass), posterior.for_bands, posterior.formulas
+    if formulas is None:
+        return Mixture(means, variances, mass, band_mass)
+    more, spread = formulas.moments(u)
+    means = np.concatenate([means, np.moveaxis(more[..., 0], 0, 1)], axis=1)
+    variances = np.concatenate([variances, np.moveaxis(spread, 0, 1)], axis=1)
+    each = (formulas.weights(u, of_process, bands) for of_process, bands in ((mass, False), (band_mass, True)))
+    return Mixture(means, variances, *each)
+
+
 def marginals(posterior: Posterior, u: Floats) -> tuple[Floats, Floats]:
-    """Means and variances (n, members, functions) of each latent at each point, for each member."""
+    """Means and variances (n, members, functions) of each latent at each point, for each member of the process."""
 
     def one_chunk(u: Floats) -> tuple[Floats, Floats]:
         means, covariances = posterior.member_moments(u)
@@ -65,17 +100,28 @@ def draws(posterior: Posterior, u: Floats, count: int, rng: np.random.Generator)
     chosen = rng.choice(members, size=count, p=posterior.for_bands)
     normals = rng.standard_normal((count, functions * p))
     untouched = rng.standard_normal((count, functions, n))
-    return posterior.draws(u, chosen, normals, untouched)
+    drawn, formulas = posterior.draws(u, chosen, normals, untouched), posterior.formulas
+    if formulas is None:
+        return drawn
+    coefficients, follows = formulas.chosen(count, formulas.band_mass, rng)
+    sums = np.einsum("nt,cft->cfn", formulas.terms.jets(u)[:, 0], coefficients)
+    equation = np.asarray(formulas.latents(sums[..., None], np))[..., 0].swapaxes(1, 2)
+    share = follows[:, None] * np.asarray(formulas.share(u, np))
+    return np.where(share > 0, share * equation + (1.0 - share) * drawn, drawn)
 
 
 def mixture_quantile(mass: Floats, means: Floats, variances: Floats, probability: float) -> Floats:
-    """Where Σ mass Φ((q - mean) / sd) is this probability, by bisection: (n, members, f) → (n, f)."""
+    """Where Σ mass Φ((q - mean) / sd) is this probability, by bisection: (n, members, f) → (n, f).
+
+    Masses are those of members (members,), or (n, members, f).
+    """
+    along = "s,nsf->nf" if mass.ndim == 1 else "nsf,nsf->nf"
     deviations = np.sqrt(variances)
     ends = means + ndtri(probability) * deviations
     low, high = ends.min(axis=1), ends.max(axis=1)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        below = np.einsum("s,nsf->nf", mass, ndtr((middle[:, None] - means) / deviations)) < probability
+        below = np.einsum(along, mass, ndtr((middle[:, None] - means) / deviations)) < probability
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return np.asarray((low + high) / 2)
 

@@ -12,6 +12,7 @@ from onepath.data.transitions import Units
 from onepath.gp.parameters import Mask
 from onepath.graph.graph import Graph, graph_at
 from onepath.inference.posterior.evaluate import in_chunks
+from onepath.inference.posterior.formulas import Followed, Formulas
 from onepath.inference.posterior.posterior import Member, Posterior
 from onepath.numerics.arrays import Floats
 from onepath.numerics.compiled import Bound, Fixed, compiled
@@ -23,14 +24,20 @@ MANY, NODES = 20_000, 4096
 """So many equal steps in one dimension are looked up between so many nodes, which is good to six digits."""
 
 
-def drawn_law(posterior: Posterior, chosen: Array, weights: Float[Array, "n f p"], noise_grows: bool) -> Increments:
-    """With the parameters of one member, and weights of its own for every point."""
+def drawn_law(
+    posterior: Posterior, chosen: Array, weights: Float[Array, "n f p"] | Followed, noise_grows: bool
+) -> Increments:
+    """With the parameters of one member, and weights of its own for every point; or equations that it follows."""
     member = jax.tree.map(lambda leaf: jnp.asarray(leaf)[chosen], posterior.members)
     graph = posterior.graph_of(member)
 
     def law(u: Array, dt: Array) -> tuple[Array, Array]:
-        latent = jnp.sum(graph.features(u, graph.order) * weights[:, :, None], axis=3)
-        return _gaussians(graph, latent.at[:, :, 0].add(graph.offset), u, dt, noise_grows)
+        of_process = weights.weights if isinstance(weights, Followed) else weights
+        latent = jnp.sum(graph.features(u, graph.order) * of_process[:, :, None], axis=3)
+        latent = latent.at[:, :, 0].add(graph.offset)
+        if isinstance(weights, Followed) and posterior.formulas is not None:
+            latent = posterior.formulas.drawn(u, graph.order, weights, latent)
+        return _gaussians(graph, latent, u, dt, noise_grows)
 
     return law
 
@@ -46,6 +53,8 @@ def mean_law(posterior: Posterior, noise_grows: bool) -> Increments:
 
         members = jax.tree.map(jnp.asarray, posterior.members)
         latent = jnp.tensordot(jnp.asarray(posterior.mass), jax.lax.map(one_member, members), axes=1)
+        if posterior.formulas is not None:
+            latent = posterior.formulas.averaged(u, posterior.graph.order, latent)
         return _gaussians(posterior.graph, latent, u, dt, noise_grows)
 
     return law
@@ -69,7 +78,14 @@ def _gaussians(
 
 @compiled
 def _as_fitted(
-    u: Array, dt: Array, thetas: Array, representers: Array, mass: Array, graph: Graph, mask: Mask
+    u: Array,
+    dt: Array,
+    thetas: Array,
+    representers: Array,
+    mass: Array,
+    formulas: Formulas | None,
+    graph: Graph,
+    mask: Mask,
 ) -> tuple[Array, Array]:
     """Gaussians at the posterior mean of the unknown functions, before the link."""
 
@@ -78,12 +94,13 @@ def _as_fitted(
         return graph_at(graph, mask, theta).represented(u, alpha, graph.order)
 
     latent = jnp.tensordot(mass, jax.lax.map(one_member, (thetas, representers)), axes=1)
+    latent = latent if formulas is None else formulas.averaged(u, graph.order, latent)
     return _gaussians(graph, latent, u, dt, noise_grows=False)
 
 
 def _mean_increments(posterior: Posterior, u: Floats, dt: Floats) -> tuple[Floats, Floats]:
     members = np.asarray(posterior.members.theta), posterior.representers(), np.asarray(posterior.mass)
-    program = Bound(_as_fitted, Fixed(*members, posterior.graph, posterior.mask))
+    program = Bound(_as_fitted, Fixed(*members, posterior.formulas, posterior.graph, posterior.mask))
     mean, covariance = in_chunks(program, u, dt)
     return mean, covariance
 

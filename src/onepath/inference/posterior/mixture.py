@@ -1,5 +1,6 @@
 """From learned parameters to the posterior: complete the graph at each of several θ, and weigh them."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -157,7 +158,10 @@ def _complete(
             found = first = complete(objective, usual.patient(), begin)
         else:
             found = complete(objective, usual.loosened(), first.place)
-        blocks = found.blocks if told is None else list(objective.fisher_at(found.place, told=told))
+        blocks = found.blocks if told is None else None
+        blocks = list(objective.fisher_at(found.place, told=told)) if blocks is None else blocks
+        if found is first:
+            first = replace(first, blocks=blocks)
         members.append(member := member_of(objective, found.place, theta, blocks))
         values.append(found.loss + float(np.sum(np.log(np.diagonal(member.lower)))))
         if options.smoothing is not None:

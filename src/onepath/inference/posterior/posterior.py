@@ -12,6 +12,7 @@ from onepath.gp.parameters import Mask
 from onepath.graph.graph import Graph, graph_at
 from onepath.inference.completion import Block, Objective, Place
 from onepath.inference.completion.features import Features, FeatureSource
+from onepath.inference.posterior.formulas import Formulas
 from onepath.numerics.arrays import Floats, Integers
 from onepath.numerics.blocks import Blocks
 from onepath.numerics.compiled import Bound, Fixed, compiled
@@ -47,6 +48,8 @@ class Posterior(Module):
     One member alone holds θ fixed at its best value; several also account for what is not known about θ. In one of them
     the noise may be constant. Estimates and predictions use that, bands do not: a simple law that the data cannot
     refute is a good guess, and may be wrong. `band_mass` is without it; None if there is no such member.
+
+    All these are members of the process. Beside it, functions may follow `formulas`.
     """
 
     graph: Graph
@@ -54,6 +57,7 @@ class Posterior(Module):
     mass: Float[Array | np.ndarray, " members"]
     mask: Mask = eqx.field(static=True)
     band_mass: Float[Array | np.ndarray, " members"] | None = None
+    formulas: Formulas | None = None
 
     @property
     def for_bands(self) -> Float[np.ndarray, " members"]:
@@ -63,7 +67,10 @@ class Posterior(Module):
     @property
     def constant_noise(self) -> float | None:
         """How probable it is that the noise is the same everywhere; None where that was not asked."""
-        return None if self.band_mass is None else float(self.mass[-1])
+        if self.band_mass is None:
+            return None
+        of_process = float(self.mass[-1])
+        return of_process if self.formulas is None else self.formulas.constant_noise(of_process)
 
     def graph_of(self, member: Member) -> Graph:
         """The graph with the parameters of one member."""
@@ -93,10 +100,10 @@ class Posterior(Module):
 
     @property
     def most_probable(self) -> "Posterior":
-        """Its most probable member alone."""
+        """The process's most probable member alone."""
         s = int(np.argmax(np.asarray(self.mass)))
         alone = jax.tree.map(lambda leaf: np.asarray(leaf)[s : s + 1], self.members)
-        return changed(self, members=alone, mass=constant([1.0]), band_mass=None)
+        return changed(self, members=alone, mass=constant([1.0]), band_mass=None, formulas=None)
 
     def sources(self, u: Floats, order: int = 0) -> Iterator[tuple[Member, Features]]:
         """Each member, with its features at points (n, d)."""
@@ -113,11 +120,12 @@ class Posterior(Module):
         return means, covariances
 
     def moments(self, u: Floats, order: int = 0) -> tuple[Floats, Floats]:
-        """The same for all members together: (n, f, k) and (n, f, f)."""
-        return self.combined(*self.member_moments(u, order))
+        """The same for all members together, with equations: (n, f, k) and (n, f, f)."""
+        mean, covariance = self.combined(*self.member_moments(u, order))
+        return (mean, covariance) if self.formulas is None else self.formulas.beside(u, order, mean, covariance)
 
     def combined(self, means: Floats, covariances: Floats) -> tuple[Floats, Floats]:
-        """Mean and covariance of the mixture, from those of its members."""
+        """Mean and covariance of the process, from those of its members."""
         mass = np.asarray(self.mass)
         mean = np.tensordot(mass, means, axes=1)
         apart = (means - mean)[..., 0]
@@ -135,7 +143,7 @@ class Posterior(Module):
         return found
 
     def draws(self, u: Floats, chosen: Integers, normals: Floats, untouched_normals: Floats) -> Floats:
-        """The unknown functions at all points (n, d) jointly, a draw for each chosen member: (draws, n, f).
+        """The process's functions at all points (n, d) jointly, a draw for each chosen member: (draws, n, f).
 
         From standard normal numbers (draws, w) for the weights and (draws, f, n) for what data leave untouched.
         """

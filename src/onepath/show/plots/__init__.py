@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 
 import matplotlib
 
+from onepath.after.equations import equations_of
 from onepath.inference.disturbance.volatility import Volatility
 from onepath.model import Model
 from onepath.show.mended import compared
-from onepath.show.plots import curves, disturbed, driven, fields, mended, residuals
+from onepath.show.plots import curves, disturbed, driven, fields, mended, residuals, terms
 from onepath.show.plots.style import STYLE, Truth
 
 
@@ -32,6 +33,7 @@ FIGURES = {
     "level": Drawing(disturbed.level),
     "forecast": Drawing(curves.forecast),
     "diagnosis": Drawing(residuals.diagnosis),
+    "terms": Drawing(terms.terms),
     "mended": Drawing(mended.before_and_after),
 }
 
@@ -43,8 +45,9 @@ def figures_of(model: Model) -> list[str]:
     along = ("inputs",) if model.variables else ()
     clustered = ("level",) if isinstance(model.disturbance, Volatility) and model.disturbance.found else ()
     shape = BY_DIMENSION.get(model.dimension, ())
+    beside = () if equations_of(model) is None else ("terms",)
     sides = ("mended",) if compared(model) else ()
-    return ["trajectory", "drift", "diffusion", *along, *clustered, *shape, "forecast", "diagnosis", *sides]
+    return ["trajectory", "drift", "diffusion", *along, *clustered, *shape, "forecast", "diagnosis", *beside, *sides]
 
 
 WIDE, PHONE = 7.6, 4.8
@@ -59,6 +62,8 @@ def size_of(name: str, model: Model, phone: bool = False) -> tuple[float, float]
     width, rows = (PHONE, 4) if phone else (WIDE, 2)
     if name == "inputs":
         return width, along
+    if name == "terms":
+        return width, terms.height_of(model, 1 if phone else 2)
     if name == "level":
         return width, 2.6
     if name in ("trajectory", "forecast"):
@@ -89,7 +94,7 @@ def _overview(model: Model, figure: Any, truth: Truth | None) -> None:
     whole = ["trajectory", "inputs", "level", "maps", "forecast", "diagnosis", "mended"] + (
         ["drift", "diffusion"] if model.dimension > 1 else []
     )
-    names = figures_of(model)
+    names = [name for name in figures_of(model) if name != "terms"]
     pairs = [name for name in names if name not in whole]
     rows = [["trajectory"], *(pairs[i : i + 2] for i in range(0, len(pairs), 2))]
     rows += [[name] for name in whole if name in names and name != "trajectory"]

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from onepath.after import consequences
+from onepath.after.consequences import Band
 from onepath.after.forecast import Paths
 from onepath.after.forecast import forecast as paths_ahead
 from onepath.after.states import states
@@ -119,9 +120,11 @@ def _thinned(x: Floats) -> Integers:
     return np.unique(np.concatenate([lowest, highest, np.flatnonzero(np.isnan(x))]).clip(max=len(x) - 1))
 
 
-def _band(axes: Axes, x: Floats, curve: Curve) -> None:
-    axes.fill_between(x, curve.lower, curve.upper, color=FIT, alpha=0.22, lw=0, label="90 % band")
-    axes.plot(x, curve.mean, color=FIT, label="learned")
+def band_into(axes: Axes, x: Floats, curve: Curve | Band, level: float = 0.9) -> None:
+    """What was learned, and its band of this level."""
+    middle, lower, upper = curve
+    axes.fill_between(x, lower, upper, color=FIT, alpha=0.22, lw=0, label=f"{100 * level:g} % band")
+    axes.plot(x, middle, color=FIT, label="learned")
 
 
 def _truth(axes: Axes, x: Floats, values: Floats) -> None:
@@ -142,7 +145,7 @@ def drift(model: Model, figure: Any, truth: Truth | None) -> None:
     """f with its band, and the data's density under it."""
     for i, axes in enumerate(panels := _panels(figure, model.dimension)):
         (points, curve, _), of = _along(model, i), model.shown_along(i)
-        _band(axes, points[:, i], Curve(*(part[:, of] for part in curve)))
+        band_into(axes, points[:, i], Curve(*(part[:, of] for part in curve)))
         axes.axhline(0.0, color=MUTED, lw=0.8)
         if truth is not None:
             _truth(axes, points[:, i], truth.drift(points)[:, of])
@@ -156,7 +159,7 @@ def diffusion(model: Model, figure: Any, truth: Truth | None) -> None:
     """The standard deviation of each dX_i with its band, and the data's density under it."""
     for i, axes in enumerate(panels := _panels(figure, model.dimension)):
         (points, _, curve), of = _along(model, i), model.shown_along(i)
-        _band(axes, points[:, i], Curve(*(part[:, of] for part in curve)))
+        band_into(axes, points[:, i], Curve(*(part[:, of] for part in curve)))
         if truth is not None:
             _truth(axes, points[:, i], np.linalg.norm(truth.diffusion(points)[:, of], axis=1))
         no_lower_than_zero(axes)
@@ -183,7 +186,7 @@ def potential(model: Model, figure: Any, truth: Truth | None) -> None:
         deep = consequences.potential(x, values)
         return deep - deep[..., middle : middle + 1]
 
-    _band(axes, x, Curve(well(curve.mean[:, 0]), *np.quantile(well(_drawn(model)[0]), [0.05, 0.95], axis=0)))
+    band_into(axes, x, Curve(well(curve.mean[:, 0]), *np.quantile(well(_drawn(model)[0]), [0.05, 0.95], axis=0)))
     if truth is not None:
         _truth(axes, x, well(truth.drift(points)[:, 0]))
     name = plain(model.names[0])
@@ -198,7 +201,7 @@ def density(model: Model, figure: Any, truth: Truth | None) -> None:
     x = points[:, 0]
     axes.hist(model.transitions.x[:, 0], BINS, density=True, color=MUTED, alpha=0.35, label="data")
     drawn = consequences.density_of(model, x, *_drawn(model))
-    _band(axes, x, Curve(np.median(drawn, axis=0), *np.quantile(drawn, [0.05, 0.95], axis=0)))
+    band_into(axes, x, Curve(np.median(drawn, axis=0), *np.quantile(drawn, [0.05, 0.95], axis=0)))
     if truth is not None:
         sigma = np.abs(truth.diffusion(points)[:, 0, 0])
         _truth(axes, x, consequences.density_of(model, x, truth.drift(points)[:, 0], sigma))
@@ -214,6 +217,14 @@ def fan_of(model: Model) -> Paths:
     return paths_ahead(model, steps, None, 500, 0, True)
 
 
+def fan_into(axes: Axes, t: Any, levels: Floats) -> None:
+    """The median and the central 50 % and 90 %, from `QUANTILES` (5, n)."""
+    low, lower, middle, upper, high = levels
+    axes.fill_between(t, low, high, color=SECOND, alpha=0.18, lw=0, label="90 %")
+    axes.fill_between(t, lower, upper, color=SECOND, alpha=0.28, lw=0, label="50 %")
+    axes.plot(t, middle, color=SECOND, label="median")
+
+
 def forecast(model: Model, figure: Any) -> None:
     """Quantiles of where it goes from the last state, after the end of the data."""
     fan, observed = fan_of(model), model.trajectory
@@ -223,10 +234,7 @@ def forecast(model: Model, figure: Any) -> None:
     seen = observed.x if model.observed is None else states(model).smoothed
     for i, axes in enumerate(panels := _panels(figure, model.dimension, share=True)):
         axes.plot(before, seen[last, i], color=MUTED, lw=0.9, label="data" if model.observed is None else "state")
-        low, lower, middle, upper, high = levels[:, :, i]
-        axes.fill_between(ahead, low, high, color=SECOND, alpha=0.18, lw=0, label="90 %")
-        axes.fill_between(ahead, lower, upper, color=SECOND, alpha=0.28, lw=0, label="50 %")
-        axes.plot(ahead, middle, color=SECOND, label="median")
+        fan_into(axes, ahead, levels[:, :, i])
         axes.set_ylabel(plain(model.names[i]))
     time_axis(panels[-1], model)
     panels[0].set_title("Forecast")

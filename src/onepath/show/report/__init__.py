@@ -1,11 +1,11 @@
 """One self-contained HTML page with everything that was learned: no script, no network, light, dark and printed."""
 
-import re
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
 
-from onepath.after.diagnose import CheckResult, Diagnosis, diagnose
+from onepath.after.diagnose import Diagnosis, diagnose
+from onepath.after.equations import equations_of
 from onepath.data.calendar import written
 from onepath.io.atomic import check_free, write_atomically
 from onepath.model import Model
@@ -16,11 +16,16 @@ from onepath.show.plots import BY_DIMENSION, FIGURES, figures_of, size_of
 from onepath.show.plots.curves import fan_of
 from onepath.show.plots.style import Truth
 from onepath.show.reach import dependence
-from onepath.show.report import words
+from onepath.show.report import mathml, words
+from onepath.show.report.answers import answers, verdict, warned
 from onepath.show.report.figures import inlined, svg_of
 from onepath.show.report.page import figure, page, paragraph, section, table
 from onepath.show.report.typeset import number, typeset
-from onepath.show.sentences import caution, polynomials
+from onepath.show.sentences import per_time, polynomials
+from onepath.show.sentences import probability as per_cent
+
+SHOWN = 3
+"""Equations of a function that are listed."""
 
 CAPTIONS = {
     "trajectory": "What was observed. Gaps and missing rows are left empty.",
@@ -36,6 +41,7 @@ CAPTIONS = {
     "diagnosis": "Whitened residuals, independent standard normal numbers if the model is right: in time; their "
     "autocorrelation, grey where 90 % would lie; against normal quantiles; and the diffusion as every 2nd, 3rd, 5th, "
     "10th point has it, with its 90 % range, which is 1 if the diffusion does not depend on the step.",
+    "terms": "How probable it is that each term is in an equation, with the coefficient of the most probable one.",
     "level": "By what factor the noise was larger than σ(x) at each time, with its 90 % band.",
     "inputs": "Drift and noise along each input, the others held where they are, with 90 % bands.",
     "mended": "Drift and noise of the plain model, dashed, and of the one in its place, with 90 % bands.",
@@ -63,6 +69,8 @@ class Numbered:
     def __call__(self, name: str) -> str:
         hidden = self.model.observed is not None and name in HIDDEN_CAPTIONS
         caption = HIDDEN_CAPTIONS[name] if hidden else CAPTIONS[name]
+        if name == "trajectory" and self.model.trajectory.whole is not None:
+            caption = "What was kept of the stream, in stretches that are spread evenly. Between them nothing is drawn."
         if self.truth is not None and FIGURES[name].shows_truth:
             caption += " Dashed or thin black: the truth."
         wide = size_of(name, self.model) != size_of(name, self.model, phone=True)
@@ -93,7 +101,7 @@ def report_page(
     shown = table(words.values_table(model), kind="numbers") + "".join(map(paragraph, words.about_noise(model)))
     sections = [
         section("data", "The data", draw("trajectory"), table(words.data_facts(model, about))),
-        section("equation", "The learned equation", *_equation(model, about)),
+        section("equation", "The learned equation", *_equation(model, about, draw)),
         section("functions", "Drift and diffusion", *_functions(model, draw), shown, *_others(model)),
         *_geometry(model, draw),
         *_consequences(model),
@@ -108,7 +116,7 @@ def report_page(
     return page(
         title,
         lead,
-        _verdict(diagnosis) + _caution(model),
+        verdict(diagnosis) + warned(model),
         sections,
         f"Written by onepath {version('onepath')} on {today()}. This page loads nothing from anywhere.",
     )
@@ -128,11 +136,40 @@ def write_report(
     return write_atomically(path, report_page(model, title=title, truth=truth, about=about).encode(), force=force)
 
 
-def _equation(model: Model, about: About) -> list[str]:
+def _equation(model: Model, about: About, draw: Numbered) -> list[str]:
+    """Equations with their probabilities where they were asked for; else polynomials that say nearly all."""
+    found = equations_of(model)
+    if found is None:
+        return _polynomials(model, about)
+    rows: list[tuple[str, str]] = []
+    for one in found.all:
+        rows += [(mathml.math(each), per_cent(each.probability)) for each in one.equations[:SHOWN]]
+        rows.append((f"{mathml.left(one.of)}: no simple equation", per_cent(one.none)))
+    body = "".join(f"<tr><td>{left}</td><td>{escape(right)}</td></tr>" for left, right in rows)
+    head = '<thead><tr><th scope="col">equation</th><th scope="col">probability</th></tr></thead>'
+    shown = f'<div class="scroll"><table class="numbers equations">{head}<tbody>{body}</tbody></table></div>'
+    said = paragraph(
+        "Sums of few powers of the coordinates, and how probable the data make each of them; what is left is that no "
+        f"simple equation is known. Rates are {per_time(model)}. Digits in brackets are the standard error of the last "
+        "digits. Drift and diffusion, below, average over all of this."
+    )
+    code = "".join(
+        f"<details><summary>As {name}</summary><pre>{escape(text)}</pre></details>"
+        for name, text in (("LaTeX", found.latex), ("Python", found.python))
+        if found.latex
+    )
+    return [shown, said, draw("terms"), code, *_truth(about)]
+
+
+def _truth(about: About) -> list[str]:
+    if not about.true_equation:
+        return []
+    return [paragraph(f"The truth, known because this path was simulated: {about.true_equation}")]
+
+
+def _polynomials(model: Model, about: About) -> list[str]:
     lines = polynomials(model)
-    parts = []
-    if about.true_equation:
-        parts.append(paragraph(f"The truth, known because this path was simulated: {about.true_equation}"))
+    parts = _truth(about)
     if not lines:
         return [paragraph("Neither drift nor diffusion is a simple polynomial: the figures are the answer."), *parts]
     said = paragraph("Digits in brackets are the standard error of the last digits. What a cubic polynomial does not "
@@ -186,12 +223,9 @@ def _forecast(model: Model, draw: Numbered) -> list[tuple[str, str, str]]:
 
 
 def _diagnostics(diagnosis: Diagnosis, draw: Numbered) -> list[tuple[str, str, str]]:
-    asked = diagnosis.questions
-    body = [(_marked(item), item.verdict, _number(item.statistic), _probability(item.p_value)) for item in asked]
-    shown = table(words.Rows(("question", "answer", "statistic", "p"), body), kind="answers")
     looked = paragraph(f"The diagnosis {diagnosis.looked}.") if diagnosis.looked else ""
     said = paragraph(diagnosis.verdict) + looked
-    return [section("diagnostics", "Is this model right?", said, draw("diagnosis"), shown)]
+    return [section("diagnostics", "Is this model right?", said, draw("diagnosis"), answers(diagnosis))]
 
 
 def _mended(model: Model, draw: Numbered) -> list[tuple[str, str, str]]:
@@ -206,30 +240,6 @@ def _mended(model: Model, draw: Numbered) -> list[tuple[str, str, str]]:
     before = paragraph(f"Before: {record.plain.verdict}") if record.proposed is not None else ""
     said = [paragraph(record.said), before, shown, how, *map(paragraph, changes(model)), drawn]
     return [section("mended", "What was tried", *said)]
-
-
-def _verdict(diagnosis: Diagnosis) -> str:
-    """Whether to believe the rest, before the rest."""
-    kind = "verdict flagged" if any(question.flagged for question in diagnosis.questions) else "verdict"
-    said = re.sub(r"^([^.:]*[.:]?)", r"<strong>\1</strong>", escape(typeset(diagnosis.verdict)), count=1)
-    return f'<p class="{kind}">{said}</p>'
-
-
-def _caution(model: Model) -> str:
-    said = caution(model)
-    return f'<p class="verdict flagged">{escape(typeset(said))}</p>' if said else ""
-
-
-def _marked(question: CheckResult) -> str:
-    return f"⚠ {question.name}" if question.flagged else question.name
-
-
-def _number(value: float) -> str:
-    return "" if value != value else number(value, 3)
-
-
-def _probability(value: float) -> str:
-    return "< 0.0001" if value < 1e-4 else _number(value)
 
 
 def _parameters(model: Model) -> list[str]:

@@ -2,9 +2,11 @@
 
 import io
 import re
+from collections.abc import Callable
 from xml.etree import ElementTree
 
 import matplotlib
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from onepath.model import Model
@@ -21,13 +23,19 @@ REFERENCE = re.compile(r"url\(#([^)]+)\)")
 
 
 def svg_of(model: Model, name: str, number: int, truth: Truth | None, phone: bool = False) -> str:
-    """One figure as an SVG element, its ids made unique by a number."""
+    """One figure of a model as an SVG element, its ids made unique by a number."""
+    return inlined(drawn(lambda figure: draw(model, name, figure, truth), size_of(name, model, phone)), number, name)
+
+
+def drawn(drawing: Callable[[Figure], None], size: tuple[float, float]) -> str:
+    """An SVG document of what is drawn into a figure of this size in inches."""
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=size_of(name, model, phone), layout="constrained")
-        draw(model, name, figure, truth)
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Type": None, "Format": None})
-    return inlined(buffer.getvalue(), number, name)
+        figure, buffer = Figure(figsize=size, layout="constrained"), io.StringIO()
+        drawing(figure)
+        # `savefig` would draw twice where there is a layout to find, though drawing finds it
+        nothing = {"Date": None, "Creator": None, "Type": None, "Format": None}
+        FigureCanvasSVG(figure).print_svg(buffer, metadata=nothing)
+    return buffer.getvalue()
 
 
 def inlined(svg: str, number: int, described: str) -> str:

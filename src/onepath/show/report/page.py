@@ -39,6 +39,8 @@ th { font-weight: 600 } td { overflow-wrap: anywhere; min-width: 4.5rem }
 .equation, code { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: .95rem }
 .equation { background: var(--panel); border-left: 3px solid var(--fit); padding: .7rem 1rem; margin: .6rem 0;
   white-space: pre-wrap; overflow-wrap: anywhere }
+.equations td { border-bottom: 1px solid var(--line); padding: .45rem 1.6rem .45rem 0 } math { font-size: 1.12em }
+pre { background: var(--panel); padding: .6rem .8rem; overflow-x: auto; font-size: .88rem }
 .verdict strong { display: block; font-size: 1.2rem; color: var(--good) }
 .verdict.flagged strong { color: var(--warn) }
 .verdict { border-left: 3px solid var(--good); background: var(--panel); padding: .7rem 1rem; margin: .8rem 0 }

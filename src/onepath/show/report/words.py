@@ -41,7 +41,7 @@ def _steps(model: Model) -> str:
 def data_facts(model: Model, about: About) -> Rows:
     """What the data were: span, step, gaps, what was left out."""
     observed = model.trajectory
-    records = int(observed.record.max()) + 1
+    records = observed.records
     span = f"{observed.t[-1] - observed.t[0]:.6g} {observed.times}" if records == 1 else f"{records} trajectories"
     if (dates := observed.dates(observed.t[[0, -1]])) is not None and records == 1:
         span = f"{' to '.join(written(dates))}, {span}"
@@ -52,7 +52,8 @@ def data_facts(model: Model, about: About) -> Rows:
     rows += [
         ("State", f"{', '.join(model.names)} ({model.dimension} dimension{'s' * (model.dimension > 1)})"),
         *([("Inputs", reach.described(model))] if model.variables else []),
-        ("Rows", f"{len(observed.t)}" + (f" in {records} trajectories" if records > 1 else "")),
+        ("Rows", f"{observed.rows}" + (f" in {records} trajectories" if records > 1 else "")),
+        *([("Kept of them", sentences.streamed(model))] if observed.whole is not None else []),
         ("Span", span),
         ("Transitions used", str(observed.transitions)),
         ("Step", _steps(model)),

@@ -1,0 +1,297 @@
+"""Which short equations a model's drift and squared noise are, and how probable each is."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from onepath.after.equation import with_error
+from onepath.gp.terms import Terms
+from onepath.graph.formula import Formula
+from onepath.graph.links import LINKS
+from onepath.inference.equations.expressions import as_python
+from onepath.inference.posterior.formulas import Formulas
+from onepath.model import Model, asked_once
+from onepath.numerics.arrays import Floats
+from onepath.numerics.precision import in_double
+
+INDEXED = re.compile(r"([A-Za-z])(\d+)")
+"""A name that is a letter and a number."""
+
+SHOWN = 0.01
+"""The least probable equation that is told of."""
+
+
+class Term(NamedTuple):
+    """One term of an equation in the data's units: its name as text, LaTeX and Python, its coefficient and error.
+
+    `factors` are coordinates and their powers; None for a term of the user's own.
+    """
+
+    name: str
+    latex: str
+    python: str
+    factors: tuple[tuple[str, int], ...] | None
+    coefficient: float
+    error: float
+
+    @property
+    def text(self) -> str:
+        """The coefficient with its error, such as -1.02(7)."""
+        return "-" * (self.coefficient < 0) + with_error(abs(self.coefficient), self.error)
+
+
+@dataclass(frozen=True)
+class Equation:
+    """A function as a sum of terms, and the probability that it is this one. It can be called, with points (n, d).
+
+    In one dimension points (n,) will do. Coefficients are posterior means, errors posterior standard deviations.
+    """
+
+    of: str  # "drift", "squared noise of y"
+    probability: float
+    terms: tuple[Term, ...]
+    function: Callable[[Floats], Floats] = field(repr=False, compare=False)
+
+    @property
+    def coefficients(self) -> dict[str, float]:
+        """By the names of terms; that of the constant is "1"."""
+        return {one.name: one.coefficient for one in self.terms}
+
+    @property
+    def errors(self) -> dict[str, float]:
+        return {one.name: one.error for one in self.terms}
+
+    @property
+    def text(self) -> str:
+        """Such as "0.98(6) x - 1.02(7) x³"."""
+        return _joined([(one, with_error(abs(one.coefficient), one.error)) for one in self.terms], "name", " ")
+
+    @property
+    def latex(self) -> str:
+        r"""Such as "0.98(6)\, x - 1.02(7)\, x^{3}"."""
+        numbers = [(one, _latex_number(with_error(abs(one.coefficient), one.error))) for one in self.terms]
+        return _joined(numbers, "latex", r"\, ")
+
+    @property
+    def python(self) -> str:
+        """An expression of Python, such as "0.98113 * x - 1.0203 * x**3"."""
+        numbers = [(one, repr(float(f"{abs(one.coefficient):.12g}"))) for one in self.terms]
+        return _joined(numbers, "python", " * ")
+
+    def __call__(self, x: Any) -> Floats:
+        return self.function(np.asarray(x, float))
+
+    def __str__(self) -> str:
+        return f"{self.of} = {self.text}, probability {_percent(self.probability)}"
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What one function is: its equations, the most probable first, or none of them."""
+
+    of: str
+    equations: tuple[Equation, ...]
+    none: float  # how probable it is that no simple equation is known
+    terms: dict[str, float]  # how probable it is that an equation has this term
+
+    @property
+    def best(self) -> Equation | None:
+        """The most probable equation; None where no simple equation is more probable."""
+        first = next(iter(self.equations), None)
+        return None if first is None or first.probability <= self.none else first
+
+    def __str__(self) -> str:
+        if self.best is None:
+            return f"{self.of}: no simple equation, probability {_percent(self.none)}"
+        return str(self.best)
+
+
+@dataclass(frozen=True)
+class Equations:
+    """Of each coordinate of the drift and of the squared noise. `str` of it says the most probable ones."""
+
+    drift: tuple[Candidates, ...]
+    noise: tuple[Candidates, ...]
+    names: tuple[str, ...]
+
+    @property
+    def all(self) -> tuple[Candidates, ...]:
+        return (*self.drift, *self.noise)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.all))
+
+    @property
+    def text(self) -> str:
+        return str(self)
+
+    @property
+    def latex(self) -> str:
+        """Lines of an `align` environment, of those functions that are equations."""
+        best = [each.best for each in self.all if each.best is not None]
+        return " \\\\\n".join(rf"\text{{{one.of}}} &= {one.latex}" for one in best)
+
+    @property
+    def python(self) -> str:
+        """Functions of Python by the names f and variance, one for each coordinate that has an equation."""
+        lines = ["import numpy as np", ""]
+        arguments = ", ".join(map(identifier, self.names))
+        for stem, several in (("f", self.drift), ("variance", self.noise)):
+            for i, each in enumerate(several):
+                name = stem if len(several) == 1 else f"{stem}_{i + 1}"
+                if each.best is None:
+                    lines += [f"# {each.of}: no simple equation", ""]
+                else:
+                    lines += ["", f"def {name}({arguments}):", f"    return {each.best.python}", ""]
+        return "\n".join(lines)
+
+
+@asked_once
+def equations_of(model: Model) -> Equations | None:
+    """Those of a model; None where none were asked for, or could be."""
+    formulas, graph = model.posterior.formulas, model.graph
+    if formulas is None:
+        return None
+    scale, time, unit = model.units.scale, model.units.time, np.asarray(graph.unit)
+    several = " of {}" if model.dimension > 1 else ""
+    drift = tuple(
+        _candidates(model, formulas, i, f"drift{several.format(name)}", scale[i] / time)
+        for i, name in enumerate(model.names)
+    )
+    noise: tuple[Candidates, ...] = ()
+    if graph.structure != "full":
+        entries = range(len(unit))
+        common = graph.structure == "isotropic"
+        noise = tuple(
+            _candidates(
+                model,
+                formulas,
+                graph.drifts + i,
+                "squared noise" if common else f"squared noise{several.format(model.names[i])}",
+                unit[i] ** 2 * scale[i] ** 2 / time,
+            )
+            for i in entries
+        )
+    return Equations(drift, noise, model.names)
+
+
+def _candidates(model: Model, formulas: Formulas, f: int, of: str, factor: float) -> Candidates:
+    """Equations of one function, in the data's units: `factor` times the terms' coefficients in standardised ones."""
+    terms, mass = formulas.terms, np.asarray(formulas.mass)[f]
+    units, names = terms.units(), term_names(terms, model.names)
+    found, shares = [], {name[0]: 0.0 for name in names}
+    for e in np.flatnonzero(mass > 0):
+        used = np.flatnonzero(np.asarray(formulas.mean)[f, e])
+        values = np.asarray(formulas.mean)[f, e] * factor / units
+        errors = np.linalg.norm(np.asarray(formulas.root)[f, e], axis=1) * factor / units
+        for k in used:
+            shares[names[k][0]] += float(mass[e])
+        parts = tuple(Term(*names[k], float(values[k]), float(errors[k])) for k in used)
+        found.append((float(mass[e]), parts, _function(terms, values * units)))
+    none = 1.0 - float(mass.sum())
+    if f >= formulas.drifts and (constant := _constant(model, f, factor)) is not None:
+        share, term = constant
+        share, none = share * none, none * (1.0 - share)
+        same = next((i for i, one in enumerate(found) if [part.name for part in one[1]] == ["1"]), None)
+        if same is None:
+            function = _function(terms, np.where(terms.degrees == 0, term.coefficient, 0.0))
+            found.append((share, (term,), function))
+        else:
+            found[same] = (found[same][0] + share, *found[same][1:])
+        shares["1"] += share
+    found.sort(key=lambda one: -one[0])
+    shown = tuple(Equation(of, *one) for one in found if one[0] >= SHOWN)
+    return Candidates(of, shown, none, {name: share for name, share in shares.items() if share >= SHOWN})
+
+
+@in_double
+def _constant(model: Model, f: int, factor: float) -> tuple[float, Term] | None:
+    """How probable constant noise is among members of the process, and that noise, squared."""
+    posterior = model.posterior
+    if posterior.band_mass is None:
+        return None
+    means, _ = model.marginals(np.median(model.transitions.x, axis=0)[None])
+    last = len(posterior.mass) - 1
+    value = _entry(model, means[0, last, f]) ** 2 * factor
+    # of a mean of so many squares; the member itself holds the level still
+    counted = model.transitions.total * model.dimension / len(model.graph.unit)
+    error = value * np.sqrt(2.0 / counted)
+    return float(np.asarray(posterior.mass)[last]), Term("1", "", "1", (), float(value), float(error))
+
+
+def _entry(model: Model, latent: float) -> float:
+    """What the link makes of a latent of the noise."""
+    return float(LINKS[model.graph.link].forward(jnp.asarray(latent)))
+
+
+def _function(terms: Terms, coefficients: Floats) -> Callable[[Floats], Floats]:
+    """Of points (n, d) in the data's units; coefficients are those of terms in standard deviations."""
+
+    @in_double
+    def function(x: Floats) -> Floats:
+        d = len(terms.exponents[0])
+        points = x.reshape(-1, 1) if d == 1 else np.atleast_2d(x)
+        values = terms.jets(points / np.asarray(terms.scale) - np.asarray(terms.origin))[:, 0] @ coefficients
+        return values.reshape(x.shape if d == 1 and x.ndim < 2 else x.shape[:-1])
+
+    return function
+
+
+Named = tuple[str, str, str, tuple[tuple[str, int], ...] | None]
+
+
+def term_names(terms: Terms, names: tuple[str, ...]) -> list[Named]:
+    """Of each term as text, LaTeX and Python, and as factors; the constant is "1"."""
+    found: list[Named] = []
+    for powers in terms.exponents:
+        own = [(name, power) for name, power in zip(names, powers, strict=True) if power]
+        text = " ".join(name if power == 1 else f"{name}^{power}" for name, power in own)
+        latex = r"\, ".join(
+            latex_name(name) if power == 1 else f"{latex_name(name)}^{{{power}}}" for name, power in own
+        )
+        code = " * ".join(identifier(name) if power == 1 else f"{identifier(name)}**{power}" for name, power in own)
+        found.append((text or "1", latex, code or "1", tuple(own)))
+    code_names = [identifier(name) for name in names]
+    for name, function in terms.own:
+        code = f"terms[{name!r}]({', '.join(code_names)})"
+        if isinstance(function, Formula):
+            code = as_python(function, code_names)
+        found.append((name, rf"\mathrm{{{name}}}", code, None))
+    return found
+
+
+def identifier(name: str) -> str:
+    """A name that Python takes."""
+    kept = "".join(letter if letter.isalnum() or letter == "_" else "_" for letter in name)
+    return kept if kept.isidentifier() else f"x_{kept}"
+
+
+def latex_name(name: str) -> str:
+    """One letter is a symbol, one with a number has an index, all else is text."""
+    if (indexed := INDEXED.fullmatch(name)) is not None:
+        return f"{indexed[1]}_{{{indexed[2]}}}"
+    safe = name.replace("\\", "").replace("_", r"\_").replace("%", r"\%").replace("&", r"\&").replace("#", r"\#")
+    return safe if len(name) == 1 else rf"\text{{{safe}}}"
+
+
+def _latex_number(text: str) -> str:
+    mantissa, _, power = text.partition("e")
+    return rf"{mantissa} \times 10^{{{int(power)}}}" if power else mantissa
+
+
+def _joined(parts: list[tuple[Term, str]], what: str, times: str) -> str:
+    """Terms with their signs between them."""
+    text = ""
+    for one, number in parts:
+        name = getattr(one, what)
+        sign = ("-" if one.coefficient < 0 else "") if not text else (" - " if one.coefficient < 0 else " + ")
+        text += sign + (number if name in ("", "1") else f"{number}{times}{name}")
+    return text or "0"
+
+
+def _percent(value: float) -> str:
+    return f"{value:.0%}" if 0.01 <= value <= 0.99 else "under 1%" if value < 0.01 else "over 99%"

@@ -1,0 +1,1 @@
+"""Equations: sparse sums of terms as hypotheses beside the Gaussian process, each with its evidence."""

@@ -1,0 +1,59 @@
+"""Which equations were asked for: refused where they mean nothing, left out where they do not go with the rest."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from onepath.graph.physics import Known
+from onepath.inference.equations.beside import EquationOptions
+from onepath.inference.observation import Exact
+
+CHOICES = ("auto", "off", "only")
+
+APART: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
+    ("learn other than 'evidence'", lambda given: given["learn"] != "evidence"),
+    ("a solver other than 'fisher'", lambda given: given["solver"] != "fisher"),
+    ("smoothing", lambda given: given["smoothing"] > 0),
+    ("a link other than 'softplus' or 'exp'", lambda given: given["link"] == "identity"),
+    ("what is known of drift or diffusion", lambda given: _is(given, Known) or _is(given, dict)),
+    ("a kernel of your own", lambda given: given["drift"] is not None or given["diffusion"] is not None),
+    ("order=2", lambda given: given["order"] == 2),
+    ("measurement", lambda given: given["measurement"] is not None),
+    ("exposure", lambda given: given["exposure"] is not None),
+    ("an observation of your own", lambda given: not isinstance(given["observation"], Exact | None)),
+    ("periodic", lambda given: given["periodic"] is not None),
+    ("season", lambda given: given["season"] is not None),
+    ("trend", lambda given: bool(given["trend"])),
+)
+"""What equations do not go together with, in words."""
+
+FOUND = ("jumps", "volatility", "tails")
+"""What they do not go together with where it is found; where it is not, the answer is the plain fit's."""
+
+
+def _is(given: Mapping[str, Any], kind: type) -> bool:
+    return any(isinstance(given[role], kind) for role in ("drift", "diffusion"))
+
+
+def chosen_equations(given: Mapping[str, Any], data: Mapping[str, bool]) -> EquationOptions | None:
+    """From settings by name, and what the data come with (errors, inputs); None for none."""
+    asked = given["equations"]
+    if asked not in CHOICES:
+        raise ValueError(f"equations={asked!r} is not known. Choose one of {', '.join(map(repr, CHOICES))}.")
+    own = given["terms"] is not None
+    never = [name for name, holds in APART if holds(given)] + [name for name, there in data.items() if there]
+    against = never + [name for name in FOUND if given[name]]
+    if asked == "only" and against:
+        raise ValueError(
+            f"equations='only' does not go together with {against[0]} yet: leave one of them out, or take "
+            "equations='auto', which leaves the equations out where they cannot be asked for."
+        )
+    if asked == "only" and given["noise"] == "full":
+        raise ValueError(
+            "equations='only' has no equation for correlated noise: use noise='diagonal', or equations='auto', whose "
+            "Gaussian process says what the noise is."
+        )
+    if own and asked == "off":
+        raise ValueError("terms are given with equations='off', which looks at none: leave one of them out.")
+    if own and against:
+        raise ValueError(f"terms do not go together with {against[0]} yet: leave one of them out.")
+    return None if asked == "off" or never else EquationOptions(asked == "only")
