@@ -186,7 +186,10 @@ PAGES = {
     "learning.md": {"population": _learning},
     "jumps.md": {"disturbed": _disturbed},
     "inputs.md": {"inputs": _driven},
-    "equations.md": {"equations": _equations},
+    "equations.md": {
+        "equations": _equations,
+        "equations-500": lambda kept: {"short": lambda: equation_tables.short_table(kept)},
+    },
     "hidden.md": {
         "hidden": _noise,
         "hidden-500": lambda kept: {"short": lambda: hidden_tables.short_table(kept)},

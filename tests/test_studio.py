@@ -20,6 +20,7 @@ import pytest
 import onepath
 from onepath.after.diagnose import diagnose
 from onepath.after.lagged import implied_moments, lagged, lags_in
+from onepath.numerics.memory import GIGABYTE, MEMORY_VARIABLE, available, check_memory
 from onepath.studio.cures import BY_WORDS, CURES, cures_for, with_cure
 from onepath.studio.guard import Opening, elsewhere
 from onepath.studio.look import ASKS, look
@@ -148,6 +149,23 @@ def test_a_cure_leaves_out_what_does_not_go_with_it(before, cure):
     assert cure.items() <= asked.items()
     assert asked["trend"] == "yes"
     read_options(onepath.SDE(**settings_of(asked)).get_params(), lambda *_: None)
+
+
+def test_who_listens_is_told_how_far_learning_is():
+    heard = []
+    onepath.SDE(progress=heard.append).fit(np.random.default_rng(0).standard_normal(300).cumsum(), dt=1.0)
+    assert heard
+    assert all(text.startswith("learning: ") for text in heard)
+
+
+def test_a_process_takes_no_more_memory_than_it_may(monkeypatch):
+    before = available()
+    monkeypatch.setenv(MEMORY_VARIABLE, "3")
+    assert available() < 3 * GIGABYTE
+    with pytest.raises(ValueError, match="would take 4 GB"):
+        check_memory("this", 4 * GIGABYTE, "take less")
+    monkeypatch.setenv(MEMORY_VARIABLE, "much")
+    assert before is None or available() == pytest.approx(before, rel=0.5)
 
 
 # what is understood
@@ -521,7 +539,10 @@ def test_slow_and_broken_requests_leave_others_alone(studio):
 # how it ends
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL, "quit"])
+LONGER = [pytest.param(each, marks=pytest.mark.slow) for each in (signal.SIGINT, getattr(signal, "SIGHUP", "quit"))]
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, getattr(signal, "SIGKILL", "quit"), "quit", *LONGER])
 @pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
 def test_nothing_is_left_however_it_ends(how, tmp_path):
     before = temporary()

@@ -211,6 +211,7 @@ def _asks_at_longer_steps(page):
     assert dots.count() == 0
 
 
+@pytest.mark.slow
 def test_a_cure_is_one_click_and_fits_stand_side_by_side(tab):
     page = tab()
     random = np.random.default_rng(2)

@@ -372,7 +372,23 @@ class SDE(Estimator):
     ) -> Self:
         """Learn from a stream: what `fit` does with one, for a source of which more has been said.
 
-        With `resume`, how far reading is is kept in that file, so that an interrupted one goes on from there.
+        Parameters
+        ----------
+        source : iterator of tables or arrays, path of a file or a folder, PyArrow or Dask data set
+            What is read, once.
+        chosen : Chosen
+            Which of its columns are time and state, and what they are counted in.
+        gap : float
+            Steps longer than this many usual ones are recording gaps.
+        notes : list, optional
+            Takes what there is to say of how the source was understood.
+        resume : path, optional
+            Where to keep how far reading is, so that an interrupted one goes on from there.
+
+        Returns
+        -------
+        SDE
+            Itself, fitted.
         """
         begun, watch = time.perf_counter(), Progress(self.progress)
         settings = self.get_params()
@@ -814,6 +830,11 @@ class SDE(Estimator):
             Seconds. What no time was left for says so in the table.
         progress : callable, optional
             Called with a `Stage`, which says what is done and about how long the rest takes.
+
+        Returns
+        -------
+        Mended
+            `proposed`, a fitted SDE or None, beside the `plain` one; their diagnoses, and the table of what was tried.
         """
         from onepath.after.mend import mend, shown_by
 

@@ -133,8 +133,8 @@ class Studio {
       h("ul", { class: "fits" }, this.fits.filter((fit) => fit.file === file.id).map((fit) => this._item(fit, link, close)))));
     const orphans = this.fits.filter((fit) => !this.files.some((file) => file.id === fit.file)).map((fit) => this._item(fit, link, close));
     replace(one("shelf"), h("a", { href: "#new", "aria-current": ["", "#new"].includes(location.hash) ? "page" : null }, "+ New file"), h("ul", null, groups, orphans));
-    const current = one("shelf").querySelector("[aria-current]");
-    if (current) one("shelf").scrollTop = current.offsetTop - one("shelf").offsetTop - one("shelf").clientHeight / 2;
+    const shelf = one("shelf"), current = shelf.querySelector("[aria-current]"), top = (each) => each.getBoundingClientRect().top;
+    if (current) shelf.scrollTop += top(current) - top(shelf) - shelf.clientHeight / 2;
   }
 
   _item(fit, link, close) {
