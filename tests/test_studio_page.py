@@ -219,7 +219,7 @@ def test_a_cure_is_one_click_and_fits_stand_side_by_side(tab):
     x += 3.0 * (random.random((801, 1)) < 0.02).cumsum(axis=0) * random.choice([-1.0, 1.0])
     page.evaluate(DROP, ["jumps.csv", csv(x, ["x"], 0.05)])
     page.wait_for_selector("text=Does not fit")
-    page.click("button:text-is('Learn jumps')")
+    page.click("button:text-is('Jumps')")
     page.wait_for_selector("text=With jumps.")
     page.wait_for_selector("text=Open the report")
     page.wait_for_selector(".verdict")
