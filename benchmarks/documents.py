@@ -165,6 +165,7 @@ def _noise(kept):
     return {
         "noise": lambda: hidden_tables.noise_table(kept),
         "none": lambda: hidden_tables.none_table(kept),
+        "ratios": lambda: hidden_tables.ratio_text(kept),
         "cost": lambda: hidden_tables.cost_text(kept),
     }
 
@@ -174,6 +175,7 @@ def _kinds(kept):
         "velocity": lambda: hidden_tables.velocity_table(kept),
         "blur": lambda: hidden_tables.blur_table(kept),
         "missing": lambda: hidden_tables.missing_table(kept),
+        "coarse": lambda: hidden_tables.coarse_text(kept),
         "long": lambda: hidden_tables.long_table(kept),
     }
 
@@ -184,7 +186,10 @@ PAGES = {
     "learning.md": {"population": _learning},
     "jumps.md": {"disturbed": _disturbed},
     "inputs.md": {"inputs": _driven},
-    "equations.md": {"equations": _equations},
+    "equations.md": {
+        "equations": _equations,
+        "equations-500": lambda kept: {"short": lambda: equation_tables.short_table(kept)},
+    },
     "hidden.md": {
         "hidden": _noise,
         "hidden-500": lambda kept: {"short": lambda: hidden_tables.short_table(kept)},

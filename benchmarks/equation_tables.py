@@ -67,6 +67,24 @@ def other_table(results):
     return markdown(["system", "seeds", *head, *more], lines)
 
 
+def short_table(results):
+    """Of short records: errors, coverage, and what a step of another path gains."""
+    lines = []
+    for system in POLYNOMIAL + OTHER:
+        rows = rows_of(results, system)
+        if rows:
+            drift = [number(median(rows, how, "drift")) for how in ("off", "auto")]
+            bands = [
+                percent([np.mean([row[how][f"{what}_coverage"] for row in rows])])
+                for what in ("drift", "diffusion")
+                for how in ("off", "auto")
+            ]
+            gain = np.median([row["auto"]["score"] - row["off"]["score"] for row in rows])
+            lines.append([system.process.name, str(len(rows)), *drift, *bands, f"{gain:+.4f}"])
+    head = ("drift error: off", "auto", "f covered: off", "auto", "σ covered: off", "auto", "gain, nats a step")
+    return markdown(["system", "seeds", *head], lines)
+
+
 def said(results):
     """What all of it comes to."""
     found = [rows for rows in (rows_of(results, system) for system in POLYNOMIAL) if rows]

@@ -9,7 +9,8 @@
   is told the exposure and the one that learns it. Ratios of σ² and of the stiffness to the truth's.
 - missing: two dimensions of correlated noise, a fifth of the values of one channel missing, against nothing missing and
   as many complete rows.
-- long: what ten thousand, a hundred thousand and a million rows with noise take, exactly and filtered, in turn.
+- coarse: one reading in a relaxation time, where noise is hardly told from what moves the state.
+- long: what ten thousand, a hundred thousand and a million rows take, exact ones without noise and filtered, in turn.
 
 Finished cells are kept in the output file and not computed again.
 """
@@ -166,19 +167,39 @@ def long(case, seed):
     """An OU process read with the noise of an increment: seconds of the processor and memory, by how many rows."""
     import onepath
 
-    rows, rng, left = case[0], np.random.default_rng([8004, seed]), np.exp(-0.01)
-    x = lfilter([1.0], [1.0, -left], np.sqrt(1 - left**2) * rng.standard_normal(rows))
-    z = x + np.std(np.diff(x)) * rng.standard_normal(rows)
+    count, rng, left = case[0], np.random.default_rng([8004, seed]), np.exp(-0.01)
+    x = lfilter([1.0], [1.0, -left], np.sqrt(1 - left**2) * rng.standard_normal(count))
+    z = x + np.std(np.diff(x)) * rng.standard_normal(count)
     results = {}
-    for method, settings in {"exact": {}, "filtered": {"measurement": "learn"}}.items():
+    for method, rows, settings in (("exact", x, {}), ("filtered", z, {"measurement": "learn"})):
         begun = time.process_time()
-        sde = onepath.SDE(progress=False, **settings).fit(z, dt=0.01)
+        sde = onepath.SDE(progress=False, **settings).fit(rows, dt=0.01)
         results[method] = {
             "seconds": time.process_time() - begun,
             "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
             "diffusion": float(np.mean(np.square(sde.diffusion([-1.0, 0.0, 1.0])))) / 2.0 - 1.0,
         }
     return results
+
+
+def coarse(case, seed):
+    """An OU process whose standard deviation is 1, read once in a relaxation time with half of that as noise."""
+    import onepath
+
+    rng, left = np.random.default_rng([8005, seed]), np.exp(-1.0)
+    x = lfilter([1.0], [1.0, -left], np.sqrt(1 - left**2) * rng.standard_normal(case[0]))
+    sde = onepath.SDE(measurement="learn", progress=False).fit(x + 0.5 * rng.standard_normal(case[0]), dt=1.0)
+    noise, (lower, upper) = sde.measurement_, sde.diffusion_band([0.0])
+    return {
+        "filtered": {
+            "noise": float(noise.deviation[0]),
+            "noise held": float(noise.lower[0] <= 0.5 <= noise.upper[0]),
+            "noise width": float(noise.upper[0] - noise.lower[0]),
+            "diffusion": float(sde.diffusion([0.0])[0] / np.sqrt(2.0)),
+            "diffusion held": float(lower[0] <= np.sqrt(2.0) <= upper[0]),
+            "said": float("hardly told apart" in sde.summary()),
+        }
+    }
 
 
 KINDS = {
@@ -188,6 +209,7 @@ KINDS = {
     ),
     "blur": (blur, [("ou", 0.02), ("double well", 0.02)]),
     "missing": (missing, [("spiral",)]),
+    "coarse": (coarse, [(2000,)]),
     "long": (long, [(10_000,), (100_000,), (1_000_000,)]),
 }
 

@@ -84,6 +84,19 @@ def short_table(results):
     return markdown(["", "seeds", *columns, "noise found / true", "from, to"], rows)
 
 
+def ratio_text(results):
+    """Errors by those of the clean fit, seed by seed, over all processes."""
+    parts = []
+    for noise in (0.5, 1.0, 3.0):
+        cells = [cell for (_, size, _), cells in grouped(results).items() for cell in cells if float(size) == noise]
+        ratios = [
+            number(middle(cells, lambda cell, field=field: cell["filtered"][field] / cell["clean"][field]), 2)
+            for field, _ in FIELDS
+        ]
+        parts.append(f"{ratios[0]} and {ratios[1]} at {noise:g}")
+    return f"Seed by seed, over all processes, errors of f and σ are {', '.join(parts)} times those of the clean fit."
+
+
 def none_table(results):
     """What learning noise costs where there is none."""
     rows = []
@@ -168,3 +181,16 @@ def long_table(results):
             rows.append([*row, percent(middle(cells, of("filtered", "diffusion")))])
     columns = [f"{how}, {what}" for how in ("exact", "filtered") for what in ("seconds", "MB")]
     return markdown(["rows", "seeds", *columns, "σ² off"], rows)
+
+
+def coarse_text(results):
+    """One reading in a relaxation time."""
+    cells = [cell["filtered"] for (kind, _), cells in grouped(results).items() if kind == "coarse" for cell in cells]
+    noise, sigma = ([cell[part] for cell in cells] for part in ("noise", "diffusion"))
+    held, also, said = (sum(cell[part] for cell in cells) for part in ("noise held", "diffusion held", "said"))
+    found = f"the noise found is {np.median(noise) / 0.5:.2f} times the true one in the median"
+    spread = f"from {min(noise) / 0.5:.2f} to {max(noise) / 0.5:.2f}"
+    beside = f"σ {np.median(sigma):.2f} times, from {min(sigma):.2f} to {max(sigma):.2f}"
+    bands = f"the band of the noise held the truth in {held:.0f}, that of σ in {also:.0f}"
+    words = f"the summary said that they are hardly told apart in {said:.0f}"
+    return f"Over {len(cells)} records {found}, {spread}, and {beside}; {bands}, and {words}."

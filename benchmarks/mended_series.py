@@ -94,7 +94,11 @@ def main():
             score = "" if row["score"] is None else f"{row['score']:.4f}"
             gain = "" if row["gain"] is None else f"{row['gain']:+.4f} ± {row['error'] or 0:.4f}"
             mark = "*" if k and k == result["chosen"] else " "
-            said = "; ".join(part for part in (", ".join(row["faults"]) or "fits", row["problem"]) if part)
+            said = "; ".join(
+                part
+                for part in (", ".join(row["faults"]) or "fits" * (row["likelihood"] is not None), row["problem"])
+                if part
+            )
             print(f" {mark} {row['name']:44}{score:>10}{gain:>20}  {said}")
         print(f"   {result['said']}")
 

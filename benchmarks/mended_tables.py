@@ -35,7 +35,8 @@ def planted_table(results):
         rows.append([called, str(len(cells)), flagged, right, clear, *numbers, seconds])
     head = ["planted", "paths", "flagged", "right cure", "clear after", "f before", "f after", "σ before", "σ after"]
     seeds = sorted({int(key.split("/")[-1]) for key in results})
-    said = f"Seeds {seeds[0]} to {seeds[-1]}, {len(results) - failed} paths." + f" {failed} failed." * bool(failed)
+    which = f"Seed {seeds[0]}" if len(seeds) == 1 else f"Seeds {seeds[0]} to {seeds[-1]}"
+    said = f"{which}, as many paths as were computed so far." + f" {failed} failed." * bool(failed)
     return f"{said}\n\n{markdown([*head, 'CPU s'], rows)}"
 
 
@@ -56,6 +57,8 @@ def differenced_text(results):
 def series_table(results):
     """Verdict and score of later rows of each series, before and after."""
     rows = []
+    if not results:
+        return "Not measured yet."
     for name, result in results.items():
         plain, chosen = result["tried"][0], result["tried"][result["chosen"]]
         rows.append([name, str(result["rows"]), _faults(plain), _score(plain)])

@@ -100,7 +100,7 @@ def test_the_page_is_whole_and_loads_nothing(pages, which):
     assert {reference[1:] for reference in read.references} <= set(read.ids)
     assert not {"script", "link", "iframe", "img", "object"} & set(read.tags)
     assert "@import" not in pages[which]
-    assert read.tags.count("svg") == {"line": 11, "plane": 15}[which]  # wide ones twice, for a phone too
+    assert read.tags.count("svg") == {"line": 13, "plane": 15}[which]  # wide ones twice, for a phone too
 
 
 @pytest.mark.parametrize("which", ["line", "plane"])

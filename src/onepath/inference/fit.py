@@ -34,11 +34,13 @@ from onepath.inference.learning.search import (
 from onepath.inference.observation import Exact, Observation
 from onepath.inference.options import FitOptions
 from onepath.inference.posterior.clustering import Level, clustering_of, within_record
+from onepath.inference.posterior.formulas import Formulas
 from onepath.inference.posterior.increments import increments
 from onepath.inference.posterior.mixture import Completed, CompletionOptions, complete_at, with_features
 from onepath.inference.result import Fit
 from onepath.numerics.arrays import Floats
 from onepath.numerics.memory import give_back
+from onepath.numerics.modules import changed
 from onepath.numerics.precision import in_double
 
 CELLS = {1: (256, 256), 2: (256, 1024), 3: (256, 2048)}
@@ -142,7 +144,8 @@ def fit_cells(cells: Cells, transitions: Transitions, units: Units, options: Fit
         completed = complete_at(found, mask, cells, completion, learned, start)
     if stiffness is not None and found.law != EULER:
         stiffness = Stiffness(stiffness_of(completed.posterior.most_probable, cells).change, stiffness.shift)
-    if options.equations is not None:
+    forgotten = stiffness is not None and stiffness.state_is_forgotten  # then drift and noise are not told apart
+    if options.equations is not None and (options.equations.alone or not forgotten):
         completed = with_equations(completed, learned, cells, units, options.equations)
     return Fit(transitions, units, completed, learned, stiffness)
 
@@ -174,15 +177,16 @@ def _completed_like(
 
 
 def _disturbed(plain: Fit, transitions: Transitions, since: Floats, options: FitOptions) -> Fit:
-    """In turns with what increments are beside N(m, V)."""
+    """In turns with what increments are beside N(m, V); equations are left where nothing is found."""
+    formulas, options = plain.completed.posterior.formulas, options._replace(equations=None)
 
     def averaged(found: Fit, seen: Transitions, level: Level | None) -> Fit:
         change = None if level is None else Change(level, since)
         return found._replace(completed=_completed_like(seen, found, options, found.learned, change))
 
     assert options.disturbance is not None
-    return in_turns(
-        plain,
+    found = in_turns(
+        _with_formulas(plain, None),
         transitions,
         since,
         options.disturbance,
@@ -190,6 +194,12 @@ def _disturbed(plain: Fit, transitions: Transitions, since: Floats, options: Fit
         completed=lambda found, seen: fit_like(seen, found, options),
         averaged=averaged,
     )
+    return found if found.disturbance is not None and found.disturbance.found else _with_formulas(found, formulas)
+
+
+def _with_formulas(fit: Fit, formulas: Formulas | None) -> Fit:
+    completed = fit.completed
+    return fit._replace(completed=completed._replace(posterior=changed(completed.posterior, formulas=formulas)))
 
 
 def widened(found: Fit, since: Floats, options: FitOptions, cells: Cells | None = None) -> Fit:

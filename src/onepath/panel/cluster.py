@@ -28,7 +28,7 @@ def client_of(scheduler: str | None, workers: int) -> Iterator[Any]:
         with distributed.Client(scheduler) as client:
             yield client
         return
-    here = {"host": "127.0.0.1", "dashboard_address": None, "silence_logs": logging.ERROR}
+    here = {"host": "127.0.0.1", "dashboard_address": None, "silence_logs": logging.CRITICAL}
     with (
         distributed.LocalCluster(n_workers=workers, threads_per_worker=1, **here) as cluster,
         distributed.Client(cluster) as client,

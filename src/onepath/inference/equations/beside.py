@@ -51,6 +51,19 @@ def with_equations(
     posterior, completion = found.posterior, found.completion
     if learned is None or learned.optimum.curvature is None or completion.blocks is None or not completion.converged:
         return found
+    try:
+        formulas = _formulas(found, learned, cells, units, options)
+    except np.linalg.LinAlgError:  # no fit fails for want of an equation
+        return found
+    sound = all(np.all(np.isfinite(part)) for part in (formulas.mass, formulas.mean, formulas.root))
+    return found._replace(posterior=changed(posterior, formulas=formulas)) if sound else found
+
+
+def _formulas(
+    found: Completed, learned: LearnedTheta, cells: Cells, units: Units, options: EquationOptions
+) -> Formulas:
+    """Hypotheses of each function in turn."""
+    posterior = found.posterior
     graph, terms, seen = posterior.graph, terms_of(units, options.own), Seen(found, learned, cells)
     each: list[Hypotheses | None] = [drift_hypotheses(seen, i, terms, PRIOR) for i in range(graph.drifts)]
     entries = len(graph.unit)
@@ -60,7 +73,7 @@ def with_equations(
         constant = None if options.alone else posterior.constant_noise
         each += [diffusion_hypotheses(seen, i, terms, PRIOR, constant) for i in range(entries)]
     used = np.asarray(cells.used)
-    formulas = Formulas(
+    return Formulas(
         terms=terms,
         **_stacked(each, terms.count, options.alone),
         least=np.asarray(LEAST_SQUARE),
@@ -69,7 +82,6 @@ def with_equations(
         link=graph.link,
         drifts=graph.drifts,
     )
-    return found._replace(posterior=changed(posterior, formulas=formulas))
 
 
 def _stacked(each: list[Hypotheses | None], terms: int, alone: bool) -> dict[str, Floats]:

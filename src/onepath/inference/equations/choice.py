@@ -21,13 +21,13 @@ APART: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("exposure", lambda given: given["exposure"] is not None),
     ("an observation of your own", lambda given: not isinstance(given["observation"], Exact | None)),
     ("periodic", lambda given: given["periodic"] is not None),
-    ("jumps", lambda given: bool(given["jumps"])),
-    ("volatility", lambda given: given["volatility"] is not None),
-    ("tails", lambda given: given["tails"] is not None),
     ("season", lambda given: given["season"] is not None),
     ("trend", lambda given: bool(given["trend"])),
 )
 """What equations do not go together with, in words."""
+
+FOUND = ("jumps", "volatility", "tails")
+"""What they do not go together with where it is found; where it is not, the answer is the plain fit's."""
 
 
 def _is(given: Mapping[str, Any], kind: type) -> bool:
@@ -40,7 +40,8 @@ def chosen_equations(given: Mapping[str, Any], data: Mapping[str, bool]) -> Equa
     if asked not in CHOICES:
         raise ValueError(f"equations={asked!r} is not known. Choose one of {', '.join(map(repr, CHOICES))}.")
     own = given["terms"] is not None
-    against = [name for name, holds in APART if holds(given)] + [name for name, there in data.items() if there]
+    never = [name for name, holds in APART if holds(given)] + [name for name, there in data.items() if there]
+    against = never + [name for name in FOUND if given[name]]
     if asked == "only" and against:
         raise ValueError(
             f"equations='only' does not go together with {against[0]} yet: leave one of them out, or take "
@@ -55,4 +56,4 @@ def chosen_equations(given: Mapping[str, Any], data: Mapping[str, bool]) -> Equa
         raise ValueError("terms are given with equations='off', which looks at none: leave one of them out.")
     if own and against:
         raise ValueError(f"terms do not go together with {against[0]} yet: leave one of them out.")
-    return None if asked == "off" or against else EquationOptions(asked == "only")
+    return None if asked == "off" or never else EquationOptions(asked == "only")

@@ -73,15 +73,19 @@ class Judged(NamedTuple):
 
 
 def _next(scales: Array, state: tuple[Array, Array], row: Rows, setting: Setting) -> Filtered:
-    """One row. `scales` are ln of a factor on Q, and of the learned variances of readings."""
+    """One row. `scales` are ln of a factor on Q, of the learned variances of readings and, if there, on the drift."""
     s, covariance = state
-    start = row.begins > 0
-    moved = s + row.mean + contract(row.flow - jnp.eye(len(s)), s - row.near)
-    spread = contract(contract(row.flow, covariance), row.flow.T) + jnp.exp(scales[0]) * row.covariance
+    start, variances = row.begins > 0, scales[1 : 1 + len(row.units)]
+    mean, turned = row.mean, row.flow - jnp.eye(len(s))
+    if len(scales) > 1 + len(row.units):
+        mean, turned = jnp.exp(scales[-1]) * mean, jnp.exp(scales[-1]) * turned
+    moved = s + mean + contract(turned, s - row.near)
+    flow = turned + jnp.eye(len(s))
+    spread = contract(contract(flow, covariance), flow.T) + jnp.exp(scales[0]) * row.covariance
     before = jnp.where(start, setting.mean, moved)
     spread = jnp.where(start, setting.covariance, spread)
     seen = setting.seen * row.read[:, None]
-    noise = row.given + jnp.diag(jnp.exp(scales[1:]) * row.units)
+    noise = row.given + jnp.diag(jnp.exp(variances) * row.units)
     noise = noise * row.read[:, None] * row.read + jnp.diag(1.0 - row.read)
     innovation = row.read * (row.z - contract(setting.seen, before))
     cross = contract(spread, seen.T)

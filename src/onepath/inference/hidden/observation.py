@@ -9,9 +9,9 @@ from onepath.data.trajectory import Trajectory
 from onepath.data.transitions import Transitions
 from onepath.graph.laws import LINEARISED
 from onepath.inference.hidden.bands import with_information
-from onepath.inference.hidden.filter import filtered
+from onepath.inference.hidden.filter import filtered, judged
 from onepath.inference.hidden.first import first_path, quiet_path
-from onepath.inference.hidden.learning import Path, Search, followed, search, with_exposure
+from onepath.inference.hidden.learning import Path, Search, followed, search, some_of, with_exposure
 from onepath.inference.hidden.reading import Observed, Reading, Readings, readings_of
 from onepath.inference.hidden.steps import Law, Steps, steps_from
 from onepath.inference.observation import FitTo, Observation
@@ -32,6 +32,9 @@ FAINT = 0.05
 
 MUCH = 0.2
 """Of a state, forgotten in a step: then noise is nearly like what moves the state, and turns are tried likewise."""
+
+SURE = 0.5
+"""Standard deviation, beforehand, of ln of a factor on the drift, for the bands of noise."""
 
 UNCERTAIN = 10.0
 """A state this many times less certain than usual, in variances, is none to learn from."""
@@ -210,15 +213,19 @@ def density_ratio(readings: Readings, path: Path) -> float:
 
 
 def _observed(readings: Readings, found: Search, path: Path) -> Observed:
-    """Variances with bands by the curvature of the likelihood, and what it says about a factor on Q."""
-    learned, fisher = readings.learned, found.judged.fisher
-    variance = np.exp(found.scales[1:])
-    free = np.concatenate([[True], learned])
+    """Variances with bands by the curvature of the likelihood, and what it says about a factor on Q.
+
+    A factor on the drift is not known either: where a step forgets much, it is nearly what noise of readings is.
+    """
+    learned, variance = readings.learned, np.exp(found.scales[1:])
+    judged_too = judged(np.append(found.scales, 0.0), some_of(path.rows), path.setting)
+    fisher = judged_too.fisher + np.diag(np.append(np.zeros(len(found.scales)), 1.0 / SURE**2))
+    free = np.concatenate([[True], learned, [True]])
     # in variances, not in their logarithms: near 0 those mean nothing
-    slope = np.concatenate([[1.0], variance])[free]
+    slope = np.concatenate([[1.0], variance, [1.0]])[free]
     inverse = np.linalg.pinv(fisher[np.ix_(free, free)] / (slope[:, None] * slope), hermitian=True)
     deviation = np.zeros(len(variance))
-    deviation[learned] = np.sqrt(np.maximum(np.diagonal(inverse)[1:], 0.0))
+    deviation[learned] = np.sqrt(np.maximum(np.diagonal(inverse)[1:-1], 0.0))
     low, high = (np.sqrt(np.maximum(variance + sign * 1.645 * deviation, 0.0)) for sign in (-1, 1))
     # functions are learned from innovations' sizes; noise of readings that is not known either leaves less
     left = 1.0 / max(inverse[0, 0] * float(fisher[0, 0]), 1.0)

@@ -63,8 +63,7 @@ def size_of(name: str, model: Model, phone: bool = False) -> tuple[float, float]
     if name == "inputs":
         return width, along
     if name == "terms":
-        panels = len(model.posterior.graph.unit) + dimension
-        return width, (0.8 + 0.24 * terms.rows_of(model)) * (panels if phone else -(-panels // 2))
+        return width, terms.height_of(model, 1 if phone else 2)
     if name == "level":
         return width, 2.6
     if name in ("trajectory", "forecast"):

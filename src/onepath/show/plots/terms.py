@@ -17,10 +17,11 @@ MOST = 10
 """Terms that are drawn for one function, the most probable ones."""
 
 
-def rows_of(model: Model) -> int:
-    """Of the longest list of terms."""
+def height_of(model: Model, across: int) -> float:
+    """Inches for panels in so many columns: a line for each term of the longest list."""
     found = equations_of(model)
-    return 0 if found is None else max(len(bars(one)) for one in found.all)
+    longest = 0 if found is None else max(len(bars(one)) for one in found.all)
+    return (0.8 + 0.24 * longest) * (1 if found is None else -(-len(found.all) // across))
 
 
 def bars(one: Candidates) -> list[tuple[str, float]]:
@@ -58,7 +59,7 @@ def terms(model: Model, figure: Any) -> None:
         place.set_xlabel("probability")
         place.set_title(one.of)
     for place in axes.flat[len(found.all) :]:
-        place.set_visible(False)
+        place.remove()
 
 
 def raised(name: str) -> str:
