@@ -75,6 +75,7 @@ def tab(window, studio):
         opened.append((context, said, others))
         page.goto(studio.address)
         page.wait_for_selector("#examples button")
+        page.wait_for_selector("#shelf a")
         return page
 
     yield open_tab
@@ -293,6 +294,7 @@ def test_the_end_of_the_studio(window):
     page = window.new_page()
     page.on("dialog", lambda dialog: dialog.accept())
     page.goto(client.address)
+    page.wait_for_selector("#shelf a")
     page.click("text=End the studio")
     page.wait_for_selector("text=The studio has ended")
     client.process.wait(timeout=20)
