@@ -18,13 +18,13 @@ import numpy as np
 import pytest
 
 import onepath
-from onepath.after.diagnose import diagnose
 from onepath.after.lagged import implied_moments, lagged, lags_in
+from onepath.after.mend.cures import BY_FAULT, PART, season, since
 from onepath.numerics.memory import GIGABYTE, MEMORY_VARIABLE, available, check_memory
-from onepath.studio.cures import BY_WORDS, CURES, cures_for, with_cure
+from onepath.studio.cures import CORRELATED, cures_for, offer_of
 from onepath.studio.guard import Opening, elsewhere
 from onepath.studio.look import ASKS, look
-from onepath.studio.options import OPTIONS, Refused, read_asked, settings_of, words_of
+from onepath.studio.options import OPTIONS, Refused, read_asked, settings_of, with_cure, words_of
 from onepath.studio.said import Said, command, read_said
 from onepath.studio.store import shown_name
 from onepath.studio.view import STRETCHES, view
@@ -86,6 +86,7 @@ def test_every_option_is_one_of_sde_and_of_the_command():
         ({"bounds": "-1,1; 0,inf"}, {"bounds": [(-1.0, 1.0), (0.0, np.inf)]}, "--bounds=-1,1 --bounds 0,inf"),
         ({"periodic": "360; none"}, {"periodic": [360.0, None]}, "--periodic 360 --periodic none"),
         ({"season": "year", "noise": "auto"}, {"season": "year"}, "--season year"),
+        ({"since": "2008-09-15"}, {"since": "2008-09-15"}, "--since 2008-09-15"),
         ({"volatility": "yes"}, {"volatility": "learn"}, "--volatility"),
     ],
 )
@@ -123,20 +124,30 @@ def test_names_that_look_like_options_are_not_taken_for_some():
     assert "--na=-9" in text
 
 
-def test_every_cure_is_an_option_and_answers_a_question_that_is_asked(line):
-    names = {each.name for each in diagnose(line.model_).questions}
-    assert set(CURES) | set(BY_WORDS) <= names | {"readings"}
-    every = [cure for cures in CURES.values() for cure in cures] + [
-        cure for rows in BY_WORDS.values() for _, cure in rows
+def test_every_cure_is_an_option_of_the_page():
+    for cure in _every_cure():
+        asked = offer_of(cure).asked
+        assert settings_of(read_asked(asked)) == cure.settings
+
+
+def _every_cure():
+    return [
+        *(cure for cures in BY_FAULT.values() for cure in cures),
+        PART,
+        CORRELATED,
+        season("auto"),
+        season(12.5),
+        since(3.5),
+        since("2008-09-15"),
     ]
-    for cure in every:
-        assert read_asked(cure.asked) == cure.asked
 
 
 def test_cures_are_those_of_the_faults_and_none_that_was_tried():
-    flagged = [("jumps", "Jumps: 3 of 100"), ("residuals", "not normal: (try tails='learn')")]
-    assert [cure.asked for cure in cures_for(flagged, {})] == [{"jumps": "yes"}, {"tails": "learn"}]
-    assert [cure.asked for cure in cures_for(flagged, {"jumps": "yes"})] == [{"tails": "learn"}]
+    flagged = [("jumps", "Jumps: 3 of 100"), ("residuals", "not normal")]
+    assert [cure.asked for cure in cures_for(flagged, {})][:2] == [{"jumps": "yes"}, {"tails": "learn"}]
+    assert {"jumps": "yes"} not in [cure.asked for cure in cures_for(flagged, {"jumps": "yes"})]
+    assert cures_for([("season", "A season")], {})[0].asked == {"season": "auto"}
+    assert cures_for([("residuals", "correlated (try noise='full')")], {})[0].asked == {"noise": "full"}
     assert cures_for([("step size", "too long")], {}) == []
 
 

@@ -75,6 +75,7 @@ def tab(window, studio):
         opened.append((context, said, others))
         page.goto(studio.address)
         page.wait_for_selector("#examples button")
+        page.wait_for_selector("#shelf a")
         return page
 
     yield open_tab
@@ -219,7 +220,7 @@ def test_a_cure_is_one_click_and_fits_stand_side_by_side(tab):
     x += 3.0 * (random.random((801, 1)) < 0.02).cumsum(axis=0) * random.choice([-1.0, 1.0])
     page.evaluate(DROP, ["jumps.csv", csv(x, ["x"], 0.05)])
     page.wait_for_selector("text=Does not fit")
-    page.click("button:text-is('Learn jumps')")
+    page.click("button:text-is('Jumps')")
     page.wait_for_selector("text=With jumps.")
     page.wait_for_selector("text=Open the report")
     page.wait_for_selector(".verdict")
@@ -293,6 +294,7 @@ def test_the_end_of_the_studio(window):
     page = window.new_page()
     page.on("dialog", lambda dialog: dialog.accept())
     page.goto(client.address)
+    page.wait_for_selector("#shelf a")
     page.click("text=End the studio")
     page.wait_for_selector("text=The studio has ended")
     client.process.wait(timeout=20)

@@ -51,6 +51,13 @@ def _season(text: str) -> Any:
     return text if text.isalpha() else _number(text)
 
 
+def _since(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def _bounds(text: str) -> Any:
     return [tuple(_number(part) for part in pair.split(",")) for pair in text.split(";")]
 
@@ -84,6 +91,7 @@ OPTIONS = (
     ),
     Option("season", "--season", "Season", "Its period in the unit of time; auto, day, week or year.", _season),
     Option("trend", "--trend", "Trend", "Drift and diffusion may change with time."),
+    Option("since", "--since", "Since", "Rows before this date or time are left out, such as 2008-09-15.", _since),
     Option("jumps", "--jumps", "Jumps", "Increments jump now and then: learn how often, how far and when."),
     Option(
         "tails",
@@ -194,3 +202,20 @@ def form() -> list[dict[str, Any]]:
         {"name": each.name, "label": each.label, "help": each.help, "kind": each.kind, "choices": each.choices}
         for each in OPTIONS
     ]
+
+
+HIDDEN, DISTURBED = {"measurement", "exposure", "order"}, {"jumps", "tails", "volatility"}
+"""Families of options of which one leaves out the other, and within which not all go together."""
+
+
+def with_cure(asked: Asked, cure: Mapping[str, str]) -> Asked:
+    """The options with those of a cure, less what does not go together with them."""
+    left_out: set[str] = set()
+    if set(cure) & HIDDEN:
+        left_out |= DISTURBED
+        left_out |= {"order", "exposure"} if set(cure) & {"order", "exposure"} else set()
+    if set(cure) & DISTURBED:
+        left_out |= HIDDEN | DISTURBED
+    if "order" in cure:
+        left_out.add("noise")
+    return {name: text for name, text in asked.items() if name not in left_out} | dict(cure)

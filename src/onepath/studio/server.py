@@ -19,10 +19,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from onepath.studio.cures import with_cure
 from onepath.studio.examples import EXAMPLES
 from onepath.studio.guard import REPORT_POLICY
-from onepath.studio.options import Refused, form, read_asked
+from onepath.studio.options import Refused, form, read_asked, with_cure
 from onepath.studio.pool import Full, Pool, Reader, Ticket
 from onepath.studio.said import Said, command, python, read_said
 from onepath.studio.store import File, Fit, Store, TooMany

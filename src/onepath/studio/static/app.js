@@ -17,10 +17,6 @@ class Studio {
   version = null;
 
   async start() {
-    const about = await get("about").catch((error) => this.trouble(error));
-    Object.assign(this, about);
-    replace(one("examples"), this.examples.map(({ key, title, told }) =>
-      h("button", { type: "button", onclick: () => this.example(key) }, h("strong", null, title), h("span", null, told))));
     addEventListener("hashchange", () => this.route(true));
     one("pick").addEventListener("change", (event) => this.take([...event.target.files]).then(() => (event.target.value = "")));
     for (const kind of ["dragenter", "dragover"]) addEventListener(kind, (event) => this._drag(event, true));
@@ -28,6 +24,10 @@ class Studio {
     addEventListener("drop", (event) => this.take([...(event.dataTransfer?.files ?? [])]));
     one("quit").addEventListener("click", () => this.quit());
     document.addEventListener("visibilitychange", () => document.hidden || this.look());
+    const about = await get("about").catch((error) => this.trouble(error));
+    Object.assign(this, about);
+    replace(one("examples"), this.examples.map(({ key, title, told }) =>
+      h("button", { type: "button", onclick: () => this.example(key) }, h("strong", null, title), h("span", null, told))));
     await this.look();
     if (!location.hash && this.files.length && !this.fits.length) location.hash = `#file-${this.files.at(-1).id}`;
     this.route(false);
