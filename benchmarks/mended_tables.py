@@ -34,7 +34,7 @@ def planted_table(results):
         seconds = number(middle(cells, lambda row: row["cpu"]), 0)
         rows.append([called, str(len(cells)), flagged, right, clear, *numbers, seconds])
     head = ["planted", "paths", "flagged", "right cure", "clear after", "f before", "f after", "σ before", "σ after"]
-    seeds = sorted({int(key.split("/")[-1]) for key in results})
+    seeds = sorted({int(key.split("/")[-1]) for key in results if key.split("/")[1] in CALLED})
     which = f"Seed {seeds[0]}" if len(seeds) == 1 else f"Seeds {seeds[0]} to {seeds[-1]}"
     said = f"{which}, as many paths as were computed so far." + f" {failed} failed." * bool(failed)
     return f"{said}\n\n{markdown([*head, 'CPU s'], rows)}"

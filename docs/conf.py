@@ -10,8 +10,6 @@ from numpydoc.xref import DEFAULT_LINKS
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 logging.getLogger("jax").setLevel(logging.WARNING)
-# pages have their place in a table of contents before they are written; Sphinx has no name to suppress that by
-logging.getLogger("sphinx.sphinx.directives.other").addFilter(lambda said: said.__dict__.get("subtype") != "empty_glob")
 
 project = "onepath"
 author = "The onepath authors"

@@ -225,7 +225,7 @@ def test_a_process_holds_only_so_many(folder, doubled, monkeypatch):
 
 
 def held():
-    return [key[2][0][0][0] for key in PROGRAMS]
+    return [key[1][1][0][0][0] for key in PROGRAMS]
 
 
 @pytest.mark.parametrize("place", ["folder", "off"])

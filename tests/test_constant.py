@@ -101,7 +101,7 @@ def models():
 
     def fitted(name):
         process = PROCESSES[name]
-        return SDE(progress=False).fit(process.simulate(500, random_state=3)[0], dt=process.dt)
+        return SDE(equations="off", progress=False).fit(process.simulate(500, random_state=3)[0], dt=process.dt)
 
     return fitted("ou"), fitted("gbm")
 

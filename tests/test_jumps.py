@@ -222,7 +222,7 @@ def test_a_path_without_jumps_is_left_as_it_is():
 def test_a_plain_fit_that_took_jumps_for_structure_does_not_outbid_them():
     """Eleven jumps that made σ(x) wiggle: the plain fit's likelihood was the larger one, its evidence 210 lower."""
     path = disturbed.paths_of("jumps", "cir", 102)[0.002]
-    sde, plain = path.fit(jumps=True), path.fit()
+    sde, plain = path.fit(jumps=True), path.fit(equations="off")
     found = sde.jumps_
     assert found.rate.lower < np.count_nonzero(path.jumps) / (len(path.jumps) * path.process.dt) < found.rate.upper
     assert path.judged(sde)["diffusion"] < 0.5 * path.judged(plain)["diffusion"]

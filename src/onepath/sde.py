@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -401,7 +402,7 @@ class SDE(Estimator):
                 gap,
                 lambda dimension: cells_wanted(dimension, options),
                 [] if notes is None else notes,
-                lambda rows, total: watch.now_and_then(told_of(rows, total, watch.passed)),
+                lambda rows, total: watch.now_and_then(partial(told_of, rows, total)),
                 None if resume is None else Path(resume),
             )
             model, said = learn_streamed(streamed, settings, options, begun)

@@ -45,6 +45,21 @@ class Term(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Written:
+    """A sum of terms as a function of points (n, d) in the data's units."""
+
+    terms: Terms
+    coefficients: Floats  # of terms in standard deviations
+
+    @in_double
+    def __call__(self, x: Floats) -> Floats:
+        terms, d = self.terms, len(self.terms.exponents[0])
+        points = x.reshape(-1, 1) if d == 1 else np.atleast_2d(x)
+        values = terms.jets(points / np.asarray(terms.scale) - np.asarray(terms.origin))[:, 0] @ self.coefficients
+        return values.reshape(x.shape if d == 1 and x.ndim < 2 else x.shape[:-1])
+
+
+@dataclass(frozen=True)
 class Equation:
     """A function as a sum of terms, and the probability that it is this one. It can be called, with points (n, d).
 
@@ -191,14 +206,14 @@ def _candidates(model: Model, formulas: Formulas, f: int, of: str, factor: float
         for k in used:
             shares[names[k][0]] += float(mass[e])
         parts = tuple(Term(*names[k], float(values[k]), float(errors[k])) for k in used)
-        found.append((float(mass[e]), parts, _function(terms, values * units)))
+        found.append((float(mass[e]), parts, Written(terms, values * units)))
     none = 1.0 - float(mass.sum())
     if f >= formulas.drifts and (constant := _constant(model, f, factor)) is not None:
         share, term = constant
         share, none = share * none, none * (1.0 - share)
         same = next((i for i, one in enumerate(found) if [part.name for part in one[1]] == ["1"]), None)
         if same is None:
-            function = _function(terms, np.where(terms.degrees == 0, term.coefficient, 0.0))
+            function = Written(terms, np.where(terms.degrees == 0, term.coefficient, 0.0))
             found.append((share, (term,), function))
         else:
             found[same] = (found[same][0] + share, *found[same][1:])
@@ -226,19 +241,6 @@ def _constant(model: Model, f: int, factor: float) -> tuple[float, Term] | None:
 def _entry(model: Model, latent: float) -> float:
     """What the link makes of a latent of the noise."""
     return float(LINKS[model.graph.link].forward(jnp.asarray(latent)))
-
-
-def _function(terms: Terms, coefficients: Floats) -> Callable[[Floats], Floats]:
-    """Of points (n, d) in the data's units; coefficients are those of terms in standard deviations."""
-
-    @in_double
-    def function(x: Floats) -> Floats:
-        d = len(terms.exponents[0])
-        points = x.reshape(-1, 1) if d == 1 else np.atleast_2d(x)
-        values = terms.jets(points / np.asarray(terms.scale) - np.asarray(terms.origin))[:, 0] @ coefficients
-        return values.reshape(x.shape if d == 1 and x.ndim < 2 else x.shape[:-1])
-
-    return function
 
 
 Named = tuple[str, str, str, tuple[tuple[str, int], ...] | None]

@@ -33,20 +33,15 @@ class Progress:
         return self
 
     def __call__(self, count: int, value: float) -> None:
-        self.now_and_then(f"learning: {count} evaluations, criterion {value:.4f}, {self.passed:.0f} s")
+        self.now_and_then(lambda passed: f"learning: {count} evaluations, criterion {value:.4f}, {passed:.0f} s")
 
-    @property
-    def passed(self) -> float:
-        """Seconds since it began."""
-        return time.monotonic() - self.begun
-
-    def now_and_then(self, text: str) -> None:
-        """Say it if nothing was said for a while."""
+    def now_and_then(self, text: Callable[[float], str]) -> None:
+        """Say what there is to say, so many seconds after it began, if nothing was said for a while."""
         now = time.monotonic()
         if not self.shown or now - self.begun < self.patience or now - self.last < self.every:
             return
         self.last = now
-        self.tell(text)
+        self.tell(text(now - self.begun))
 
     def tell(self, text: str) -> None:
         """Say at once what is being done."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -239,7 +240,7 @@ class _Found:
                 keys |= {record["key"] for record in records}
                 count += len(records)
                 failures += sum(not record["row"]["fitted"] for record in records)
-                progress.now_and_then(_said(count, total, failures, progress.passed))
+                progress.now_and_then(partial(_said, count, total, failures))
         return keys
 
 

@@ -66,11 +66,6 @@ class Squares(NamedTuple):
     gain: Floats  # (c,)
     rest: Floats  # (c,)
 
-    @property
-    def seen(self) -> Floats:
-        """What squares alone would have the unknown be."""
-        return (self.total / np.maximum(self.weight, np.finfo(float).tiny) - self.rest) / self.gain
-
     def loss(self, value: Floats) -> Floats:
         """½ Σ n ln V + S / V for values (s, c) of what is unknown; infinite where it is not positive."""
         variance = self.gain * value + self.rest
@@ -82,8 +77,9 @@ class Squares(NamedTuple):
 
 def nearly(subsets: Flags, design: Floats, squares: Squares, near: Floats, precision: Floats) -> Floats:
     """Evidence of each subset up to a constant, as if what squares say were as quadratic everywhere as it is `near`."""
-    weight = 0.5 * squares.weight * np.square(squares.gain / (squares.gain * near + squares.rest))
-    information, right = (design * weight[:, None]).T @ design, design.T @ (weight * squares.seen)
+    slope = squares.gain / np.square(squares.gain * near + squares.rest)
+    information = (design * (0.5 * squares.weight * squares.gain * slope)[:, None]).T @ design
+    right = design.T @ (0.5 * slope * (squares.total - squares.weight * squares.rest))
     return linear(subsets, information, right, precision).evidence
 
 
@@ -129,10 +125,11 @@ def _scored(
 ) -> tuple[Floats, Floats]:
     """Factors of the expected curvature at some coefficients, and where a full step of scoring leads."""
     variance = squares.gain * (coefficients @ design.T) + squares.rest
-    weight = 0.5 * squares.weight * np.square(squares.gain / variance)  # (s, c)
+    slope = 0.5 * squares.gain / np.square(variance)  # (s, c)
+    weight = squares.weight * squares.gain * slope
     information = np.einsum("sc,ci,cj->sij", weight, design, design, optimize=True)
     pairs = subsets[:, :, None] & subsets[:, None, :]
     matrices = np.where(pairs, information + np.diag(precision), np.eye(len(precision)))
     lower = factors(matrices)
-    right = np.where(subsets, (weight * squares.seen) @ design, 0.0)
+    right = np.where(subsets, (slope * (squares.total - squares.weight * squares.rest)) @ design, 0.0)
     return lower, solved(lower, right)

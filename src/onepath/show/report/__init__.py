@@ -77,9 +77,9 @@ class Numbered:
         return figure(self._drawn(name), caption, self._drawn(name, phone=True) if wide else None)
 
     def graph(self) -> str:
-        """The computational graph."""
+        """The computational graph; on a phone it would be too small to read."""
         self.count += 1
-        return figure(inlined(drawn(self.model), self.count, "graph"), CAPTIONS["graph"])
+        return f'<div class="screen">{figure(inlined(drawn(self.model), self.count, "graph"), CAPTIONS["graph"])}</div>'
 
     def _drawn(self, name: str, phone: bool = False) -> str:
         self.count += 1
