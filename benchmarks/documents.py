@@ -180,7 +180,20 @@ def _kinds(kept):
     }
 
 
+def _studio(kept):
+    rows = {
+        "`onepath fit`, from beginning to end": "command",
+        "from a dropped file to drift and diffusion": "curves",
+        "to the verdict": "verdict",
+        "to everything, the report too": "everything",
+        "from `onepath studio` to its address": "listening",
+        "from the address to the first paint": "first_paint",
+    }
+    return {"studio": lambda: markdown(("", "seconds"), [(told, f"{kept[name]:.2f}") for told, name in rows.items()])}
+
+
 PAGES = {
+    "studio.md": {"studio": _studio},
     "mend.md": {"mending": _mended, "mended_series": lambda kept: {"series": lambda: mended_tables.series_table(kept)}},
     "steps.md": {"stiff": _steps},
     "learning.md": {"population": _learning},
