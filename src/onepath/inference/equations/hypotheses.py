@@ -39,6 +39,10 @@ MOST, LEAST = 8, 1e-4
 """Hypotheses of a function that are kept, and the least probable of them, as a share of the best."""
 
 
+LOST = 1e-7
+"""Of λ: less of a variance than this is lost to rounding beside it."""
+
+
 class Prior(NamedTuple):
     """What is known of equations beforehand.
 
@@ -200,7 +204,9 @@ class Seen:
         parts = []
         for i in which:
             rest = np.full(len(cells.weight), steps.noise[i])
-            gain = (steps.variance[:, i] - rest) / near
+            # a difference that rounding has taken says nothing of the law: Euler's gain is the step
+            told = near * cells.dt > LOST * rest
+            gain = np.where(told, (steps.variance[:, i] - rest) / np.where(told, near, 1.0), cells.dt)
             residual = cells.y[:, i] - steps.mean[:, i]
             total = cells.scatter[:, i, i] + cells.weight * np.square(residual)
             parts.append((cells.weight, total, gain, rest))
