@@ -19,6 +19,9 @@ from onepath.numerics.notebook import InNotebooks
 
 GRID, MODE_POINTS = 201, 200
 
+NOWHERE = 1e-4
+"""Share of the data's range within which a point is at zero: a grid tells no more."""
+
 MANY = 9
 """Points that are told one by one in a summary, at most: five wells, and what is between them."""
 
@@ -259,19 +262,22 @@ def _in_units(found: Consequences, units: Units) -> Consequences:
     def by(band: Any, factor: float, shift: float = 0.0) -> Any:
         return None if band is None else Band(*(part * factor + shift for part in band))
 
+    least = NOWHERE * scale * float(np.ptp(found.x)) if len(found.x) else 0.0
+
+    def place(position: Any) -> Any:
+        there = position * scale + location
+        return there if abs(there) > least else 0.0
+
     return replace(
         found,
         x=found.x * scale + location,
         potential=by(found.potential, scale * (scale / time)),
         density=by(found.density, 1.0 / scale),
         fixed_points=[
-            point._replace(position=by(point.position, scale, location), slope=by(point.slope, 1.0 / time))
+            point._replace(position=Band(*map(place, point.position)), slope=by(point.slope, 1.0 / time))
             for point in found.fixed_points
         ],
-        passages=[
-            Passage(one.start * scale + location, one.end * scale + location, by(one.time, time))
-            for one in found.passages
-        ],
+        passages=[Passage(place(one.start), place(one.end), by(one.time, time)) for one in found.passages],
         velocity=by(found.velocity, scale / time),
         modes=[one._replace(rate=by(one.rate, 1.0 / time), period=by(one.period, time)) for one in found.modes],
     )

@@ -57,6 +57,7 @@ footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .8rem
   td[data-label]:empty { display: none }
   td[data-label="answer"] { display: block } td[data-label="answer"]::before { content: none }
   .numbers td, .answers td:nth-child(n + 3) { white-space: normal; text-align: right }
+  .equations td { text-align: left } .equations math { font-size: 1em }
   .answers td:nth-child(2) { min-width: 0 } }
 @media print { html { font-size: 11px } body { max-width: none; padding: 0 } nav { display: none }
   figure, table, .verdict { break-inside: avoid } h2 { break-after: avoid }
