@@ -15,16 +15,21 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import onepath
+from onepath.after.forecast import forecast
 from onepath.after.lagged import implied_moments, lagged, lags_in
 from onepath.after.mend.cures import BY_FAULT, PART, season, since
 from onepath.numerics.memory import GIGABYTE, MEMORY_VARIABLE, available, check_memory
+from onepath.studio import shown
+from onepath.studio import told as in_words
 from onepath.studio.cures import CORRELATED, cures_for, offer_of
 from onepath.studio.guard import Opening, elsewhere
 from onepath.studio.look import ASKS, look
 from onepath.studio.options import OPTIONS, Refused, read_asked, settings_of, with_cure, words_of
+from onepath.studio.plane import plane as draw_plane
 from onepath.studio.said import Said, command, read_said
 from onepath.studio.store import shown_name
 from onepath.studio.view import STRETCHES, view
@@ -282,6 +287,30 @@ def test_the_model_at_a_lag_is_what_its_paths_do(line):
         assert paths.std() / np.sqrt(found.length) == pytest.approx(noise, rel=4 / np.sqrt(2 * count))
 
 
+def several():
+    """Two records, of which one has a gap, and one of dates with an input."""
+    random = np.random.default_rng(0)
+    plain = {"learn": None, "transition": "euler", "cells": 32, "progress": False}
+    records = onepath.SDE(**plain).fit([random.standard_normal(60).cumsum() for _ in range(2)], dt=0.1)
+    days = pd.date_range("2020-01-01", periods=200)
+    dated = pd.Series(random.standard_normal(200).cumsum(), days, name="level")
+    driven = onepath.SDE(**plain).fit(dated, inputs={"heat": random.standard_normal(200)}, unit="day")
+    return [records.model_, driven.model_]
+
+
+def test_everything_that_is_shown_can_be_written(plane):
+    for model in (*several(), plane.model_):
+        values, about = shown.readings(model)
+        ahead = forecast(model, 5, None, 20, 0, True)
+        parts = [about, shown.curves(model, None), shown.lags(model), shown.forecast(model, ahead)]
+        parts += [in_words.verdict(model, {}), in_words.follows(model, None), in_words.tables(model)]
+        parts += [draw_plane(model, None)] if model.dimension == 2 else []
+        for part in parts:
+            assert json.loads(json.dumps(part, allow_nan=False)) is not None
+        assert values.shape[1] == 1 + model.dimension
+        assert len(values) >= len(model.trajectory.t)
+
+
 def test_a_part_of_a_long_series_keeps_its_extremes(tmp_path):
     x = np.random.default_rng(0).standard_normal(100_000)
     x[[777, 55_555]] = 50.0, -50.0
@@ -528,9 +557,9 @@ def test_fits_beyond_the_queue_are_refused(studio):
     answers = [studio.post("fits", {"file": file, "asked": {"measurement": "learn"}}) for _ in range(20)]
     assert [status for status, _ in answers] == [200] * 17 + [429] * 3
     assert studio.ask(f"files/{file}", "DELETE")[0] == 200
-    for _, told in answers[:17]:
-        assert studio.ended(told["id"])["state"] == "stopped"
-        studio.ask(f"fits/{told['id']}", "DELETE")
+    for _, begun in answers[:17]:
+        assert studio.ended(begun["id"])["state"] == "stopped"
+        studio.ask(f"fits/{begun['id']}", "DELETE")
 
 
 def test_slow_and_broken_requests_leave_others_alone(studio):

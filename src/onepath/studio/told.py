@@ -58,7 +58,7 @@ def _picture(model: Model) -> dict[str, Any]:
     return {
         "names": moved,
         "t": rounded_times(when),
-        "dates": model.trajectory.record.max() == 0 and model.trajectory.clock.origin is not None,
+        "dates": bool(model.trajectory.record.max() == 0) and model.trajectory.clock.origin is not None,
         "z": rounded(found.z[some].T),
         "ordered": rounded(np.sort(found.z[some], axis=0).T),
         "correlations": rounded(found.correlations.T),

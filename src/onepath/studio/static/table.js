@@ -4,7 +4,7 @@ import { h, replace, table, paragraph } from "./dom.js";
 import { get, post } from "./net.js";
 import { Options } from "./options.js";
 
-const ROLES = [["time", "Time"], ["state", "State"], ["input", "Input"], ["error", "Standard error"], ["group", "Names trajectories"], ["unused", "Not used"]];
+const ROLES = [["time", "Time"], ["state", "State"], ["input", "Input"], ["error", "Standard error"], ["group", "Group"], ["unused", "Not used"]];
 const TEXTS = [
   ["dt", "Step", "Between rows, where no column tells the time: 0.1 or 1/252."],
   ["time_unit", "Times are counted in", "second, ms, day, year …"],
