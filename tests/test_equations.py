@@ -1,6 +1,7 @@
 """Equations beside the process: evidence against integrals, laws of units, known truth, and what is shown of them."""
 
 from dataclasses import replace
+from html import escape
 from itertools import pairwise
 
 import jax
@@ -22,6 +23,10 @@ from onepath.inference.equations.subsets import Simplicity, all_subsets, searche
 from onepath.inference.posterior import evaluate
 from onepath.inference.posterior.formulas import Formulas
 from onepath.inference.posterior.increments import increments
+from onepath.show import equations as shown
+from onepath.show.notebook import as_html
+from onepath.show.report.typeset import typeset
+from onepath.studio.told import tables
 
 PROCESS = PROCESSES["double_well_multiplicative"]
 
@@ -367,3 +372,15 @@ def test_intervals_of_coefficients_cover(table):
                     errors += [one.errors[k] for k in truth]
     table(f"{np.mean(inside):.0%} of {len(inside)} coefficients inside their 90 % intervals")
     assert 0.78 < np.mean(inside) < 0.98
+
+
+def test_whoever_shows_a_model_shows_the_same_equations(found):
+    model = found.model_
+    lines = shown.found(model)
+    assert lines[0].startswith("drift = ")
+    assert "probability" in lines[0]
+    assert facts_of(model)["equations"] == lines
+    assert tables(model)["equations"] == [typeset(line) for line in lines]
+    assert all(line.strip() in found.summary() for line in lines)
+    page = as_html(model)
+    assert all(escape(typeset(line)) in page for line in lines)

@@ -476,12 +476,11 @@ def facts_of(model: "Model") -> dict[str, Any]:
     """A fit for machines: numbers in the data's units, with bands."""
     from onepath.after.diagnose import diagnose
     from onepath.after.disturbed import disturbance_facts
-    from onepath.show.equations import facts as equation_facts
-    from onepath.show.equations import lines as equation_lines
+    from onepath.show import equations
     from onepath.show.mended import mending_facts
     from onepath.show.numbers import curves
     from onepath.show.reach import dependence, held
-    from onepath.show.sentences import polynomials, readings_facts, weekends, whole_noise
+    from onepath.show.sentences import readings_facts, weekends, whole_noise
 
     found = diagnose(model)
     observed, (points, drift, noise) = model.trajectory, curves(model)
@@ -512,8 +511,8 @@ def facts_of(model: "Model") -> dict[str, Any]:
         "depends": dependence(model),
         "shown_at": held(model),
         "known": {name: one._asdict() for name, one in model.known().items()},
-        "equations": polynomials(model) if (candidates := equation_facts(model)) is None else equation_lines(model),
-        "candidates": candidates,
+        "equations": equations.found(model),
+        "candidates": equations.facts(model),
         "parameters": model.values,
         "points": points,
         "drift": {"mean": drift.mean, "band_90": drift[1:]},

@@ -19,7 +19,7 @@ from onepath.model import Model
 from onepath.numerics.arrays import Floats
 from onepath.panel.layout import Layout, Series
 from onepath.sde import SDE
-from onepath.show import sentences
+from onepath.show import equations
 from onepath.show.numbers import Shown, shown_at
 from onepath.show.tables import curves_over_data
 
@@ -128,8 +128,9 @@ def _found(plan: Plan, model: Model) -> dict[str, Any]:
     trajectory = model.trajectory
     facts: dict[str, Any] = {}
     if plan.verdict:
-        found, lines = diagnose(model), sentences.polynomials(model)
-        drifts = [line for line in lines if line.startswith("drift of ")]
+        # what is indented are other equations of the function before
+        found, lines = diagnose(model), [line for line in equations.found(model) if not line.startswith(" ")]
+        drifts = [line for line in lines if line.startswith("drift")]
         facts = {
             "fits": found.fits,
             "verdict": found.verdict,

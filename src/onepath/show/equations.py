@@ -5,7 +5,7 @@ from typing import Any
 from onepath.after.equation import Polynomial, equations, written
 from onepath.after.equations import Candidates, equations_of
 from onepath.model import Model
-from onepath.show.sentences import per_time, probability
+from onepath.show.sentences import per_time, polynomials, probability
 
 OTHERS, CLEAR = 2, 0.1
 """How many equations besides the best are told of, and how probable one must be for that."""
@@ -13,16 +13,21 @@ OTHERS, CLEAR = 2, 0.1
 
 def lines(model: Model) -> list[str]:
     """A line for each function: its most probable equation, or that there is none; and other probable ones."""
-    found = equations_of(model)
-    if found is None:
+    asked = equations_of(model)
+    if asked is None:
         return _projected(model)
     cubics = equations(model).drift
     said = []
-    for i, one in enumerate(found.drift):
+    for i, one in enumerate(asked.drift):
         said += _said(one, per_time(model), cubics[i])
-    for one in found.noise:
+    for one in asked.noise:
         said += _said(one, per_time(model), None)
     return said
+
+
+def found(model: Model) -> list[str]:
+    """A line for each function that can be written down; of polynomials where no equations were asked for."""
+    return polynomials(model) if equations_of(model) is None else lines(model)
 
 
 def _said(one: Candidates, per: str, cubic: Polynomial | None) -> list[str]:
@@ -38,12 +43,12 @@ def _projected(model: Model) -> list[str]:
     """Where no equations were asked for: the drift as a polynomial, where that is nearly all of it."""
     if model.period is not None:
         return ["none: a polynomial says nothing of an angle"]
-    said, found = [], equations(model)
-    for name, polynomial in [(model.names[k], found.drift[k]) for k in model.moved]:
+    said, projected = [], equations(model)
+    for name, polynomial in [(model.names[k], projected.drift[k]) for k in model.moved]:
         of = f" of {name}" if model.dimension > 1 else ""
         if polynomial.is_clear:
             per = f" per {model.trajectory.unit}" if model.trajectory.unit else ""
-            said.append(f"drift{of} = {written(polynomial, found.variables)}{per}")
+            said.append(f"drift{of} = {written(polynomial, projected.variables)}{per}")
         else:
             share = max(polynomial.explained, 0.0)
             said.append(f"none: the best cubic polynomial explains {share:.0%} of the drift{of}")

@@ -13,6 +13,7 @@ from onepath.after.diagnose import Diagnosis, diagnose
 from onepath.after.forecast import Paths
 from onepath.after.states import States
 from onepath.model import Model
+from onepath.show import equations
 from onepath.show.plots import draw, size_of
 from onepath.show.plots.results import draw_band, draw_fan
 from onepath.show.report.answers import answers, verdict, warned
@@ -20,7 +21,6 @@ from onepath.show.report.figures import drawn, inlined
 from onepath.show.report.page import paragraph, table
 from onepath.show.report.typeset import number, typeset
 from onepath.show.report.words import Rows, values_table
-from onepath.show.sentences import polynomials
 
 STYLE = """
 .onepath { --ink: currentColor; --fit: #2b8ac6; --second: #dd6b20; --good: #1a9b74; --warn: #d0622a;
@@ -55,7 +55,8 @@ def as_html(result: Any) -> str | None:
 
 @as_html.register
 def _of_model(model: Model) -> str:
-    lines = polynomials(model) or [f"{model.equation}; the figures are the answer, f and σ being no simple polynomials"]
+    no = f"{model.equation}; the figures are the answer, f and σ being no simple polynomials"
+    lines = equations.found(model) or [no]
     names = {1: ("drift", "diffusion"), 2: ("field",)}.get(model.dimension, ("drift",))
     figures = [_figure(partial(draw, model, name), size_of(name, model), name) for name in names]
     values = table(values_table(model), kind="numbers")

@@ -11,7 +11,7 @@ from onepath.after.diagnose.picture import picture_of
 from onepath.compare.processes import Process
 from onepath.model import Model
 from onepath.numerics.arrays import evenly
-from onepath.show import sentences
+from onepath.show import equations, sentences
 from onepath.show.reach import dependence
 from onepath.show.report import words
 from onepath.show.report.typeset import typeset
@@ -92,7 +92,7 @@ def follows(model: Model, truth: Process | None) -> dict[str, Any]:
 def tables(model: Model) -> dict[str, Any]:
     """Everything in words: equations, values, parameters, how it was made, and the summary."""
     return {
-        "equations": [typeset(line) for line in sentences.polynomials(model)],
+        "equations": [typeset(line) for line in equations.found(model)],
         "values": table(words.values_table(model)),
         "others": words.others(model),
         "noise": [typeset(text) for text in words.about_noise(model)],
