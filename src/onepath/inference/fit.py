@@ -138,10 +138,10 @@ def fit_cells(cells: Cells, transitions: Transitions, units: Units, options: Fit
     stiffness = None if options.law is not None else stiffness_of(first.posterior, cells)
     if stiffness is not None and not stiffness.euler_is_adequate:
         first = _by_law(LINEARISED, first, mask, cells, completion)
-    completed, found, start = first, first.posterior.graph, first.completion.weights
+    completed, found = first, first.posterior.graph
     if learned is not None:
-        learned = _at_level(found, mask, cells, completion, learned, start)
-        completed = complete_at(found, mask, cells, completion, learned, start)
+        learned = _at_level(found, mask, cells, completion, learned, first.completion.weights)
+        completed = complete_at(found, mask, cells, completion, learned, first.completion)
     if stiffness is not None and found.law != EULER:
         stiffness = Stiffness(stiffness_of(completed.posterior.most_probable, cells).change, stiffness.shift)
     forgotten = stiffness is not None and stiffness.state_is_forgotten  # then drift and noise are not told apart
