@@ -203,28 +203,29 @@ def _with_formulas(fit: Fit, formulas: Formulas | None) -> Fit:
 
 
 def widened(found: Fit, since: Floats, options: FitOptions, cells: Cells | None = None) -> Fit:
-    """With bands, and a probability of constant noise, that know of a level that changes, where the data show one.
+    """With bands that know of a level that changes, where the data show one; estimates stay as they are.
 
-    Nothing is changed where they do not. Where they do, equations are left out: their evidence counts on normal noise.
-    Cells are those of the fit's transitions unless they are given.
+    Equations are left out there: their evidence counts on normal noise. Cells are those of the fit's transitions unless
+    they are given.
     """
     transitions = found.transitions
     if found.learned is None:
         return found
-    best = found.completed.posterior.most_probable
-    steps = steps_of(transitions, since, *increments(best, found.units, transitions.points, transitions.dt))
+    plain = found.completed.posterior
+    steps = steps_of(
+        transitions, since, *increments(plain.most_probable, found.units, transitions.points, transitions.dt)
+    )
     if not is_clustered(steps):
         return found
-    law, _, constant = guessed(steps, transitions.points)
+    law = guessed(steps, transitions.points).law
     if not law.found:
         return found
     spread = within_record(law.spread, law.memory, transitions.dt, since)
     change = Change(Level(4.0 * spread**2, law.memory, learned=False), since)
     cells = _cells(transitions, found.units, options) if cells is None else cells
     completed = _completed_like(transitions, found, options, found.learned, change, cells)
-    posterior = completed.posterior
-    if posterior.holds_constant_noise(np.asarray(cells.x), np.asarray(cells.weight)):
-        posterior = posterior.with_constant_noise(constant)
+    wide = completed.posterior
+    posterior = changed(wide, mass=plain.mass, band_mass=wide.for_bands)
     return found._replace(completed=completed._replace(posterior=posterior))
 
 

@@ -75,7 +75,8 @@ def complete_at(
 ) -> Completed:
     """The graph completed at its own parameters and, where it is known what was learned, at all that stand for that.
 
-    From weights, or around a completion of the same graph at its own parameters. With `clustering`, cells say less about the diffusion than they seem to.
+    From weights, or around a completion of the same graph at its own parameters. With `clustering`, cells say less
+    about the diffusion than they seem to.
     """
     thetas, densities = _thetas(graph, mask, learned)
     best, each, values = _complete(thetas, graph, mask, cells, options, start, clustering)
