@@ -1,6 +1,7 @@
 """Merging transitions into cells: laws that hold exactly, an error of second order, and what a million points cost."""
 
 import tracemalloc
+from dataclasses import replace
 
 import jax
 import numpy as np
@@ -58,12 +59,29 @@ def test_merging_keeps_counts_sums_and_scatter(n, d, seed):
     assert len(cells.weight) == (64 if n < 1000 else 16)
     assert cells.weight.sum() == n
     np.testing.assert_allclose(cells.weight @ cells.x, x.sum(axis=0))
-    np.testing.assert_allclose(cells.weight @ cells.y, y.sum(axis=0), atol=1e-10 * n)
     np.testing.assert_allclose(cells.weight @ cells.dt, dt.sum())
+    assert np.all(np.linalg.eigvalsh(cells.scatter) >= -1e-10 * np.sum(y * y))
+    if d > 1:  # then means and scatter are those beside a polynomial
+        return
+    np.testing.assert_allclose(cells.weight @ cells.y, y.sum(axis=0), atol=1e-10 * n)
     between = scatter_of(cells.y, cells.weight)
     total = scatter_of(y, np.ones(n))
     np.testing.assert_allclose(cells.scatter.sum(axis=0) + between, total, atol=1e-10 * np.trace(total))
-    assert np.all(np.linalg.eigvalsh(cells.scatter) >= -1e-10 * np.trace(total))
+
+
+@pytest.mark.parametrize(("d", "degree"), [(2, 3), (3, 3), (4, 2)])
+def test_a_polynomial_drift_is_no_scatter(d, degree):
+    """It moves the mean of a cell to where it leads from the cell's own start, and changes nothing else."""
+    plain, rng = random_transitions(500, d, 0), np.random.default_rng(1)
+    slopes = rng.normal(size=(d, d)) / 3
+
+    def drift(x):
+        return (x @ slopes) ** degree - 2 * x
+
+    moved = replace(plain, y=plain.y + drift(plain.x) * plain.dt[:, None])
+    before, after = (cells_of(each, as_it_is(d), 64) for each in (plain, moved))
+    np.testing.assert_allclose(after.y, before.y + drift(before.x) * before.dt[:, None], atol=1e-10 * np.ptp(moved.y))
+    np.testing.assert_allclose(after.scatter, before.scatter, atol=1e-9 * before.scatter.max())
 
 
 @pytest.mark.parametrize("n", [1, 63, 64])

@@ -54,11 +54,10 @@ def test_statistics_of_neighbours_leave_out_what_counts_nothing():
 
 
 @pytest.mark.parametrize("n", [60, 500, 5000], ids=["no merging", "by splitting", "on a grid first"])
-@pytest.mark.parametrize("d", [1, 2])
-def test_cells_keep_weights_sums_and_scatter(n, d):
+def test_cells_keep_weights_sums_and_scatter(n):
     """Whatever the cells are: their totals are those of the transitions."""
-    weighted = random_transitions(n, d)
-    cells = cells_of(weighted, Units(np.zeros(d), np.ones(d), 1.0), 64 if n < 1000 else 16)
+    weighted = random_transitions(n, 1)
+    cells = cells_of(weighted, Units(np.zeros(1), np.ones(1), 1.0), 64 if n < 1000 else 16)
     weight, y = weighted.weight, weighted.y
     assert_allclose(cells.weight.sum(), weight.sum())
     assert_allclose(cells.weight @ cells.x, weight @ weighted.x)

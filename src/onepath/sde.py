@@ -90,7 +90,7 @@ class SDE(Estimator):
         Largest residual variance of the features, relative to the prior's; 0 for the exact Gaussian process on all
         cells.
     cells : int or None
-        Number of cells that transitions are merged into; None is 256 in one dimension, up to 1024 in two, 2048 above.
+        Number of cells that transitions are merged into; None is 256 in one dimension, up to 512 in two, 1024 above.
     bounds : pair of floats, one pair for each dimension, or None
         Values that the state cannot leave, such as (0, 1) for a share or (0, inf); simulations and forecasts are
         reflected there.

@@ -1,5 +1,7 @@
 """Cells: transitions of nearly the same start and duration, merged. The engine never sees anything else."""
 
+from collections.abc import Callable
+from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +12,9 @@ from onepath.numerics.arrays import Flags, Floats, Integers
 
 BOXES_PER_CELL = 16
 """How much finer than its cells a grid is."""
+
+DEGREES = {3: 3, 2: 6}
+"""Of the polynomial that stands for the drift, up to how many columns of state and inputs; 1 above."""
 
 APART = 1e3
 """How much farther than others two values are from each other that are all an input has: no cell holds both."""
@@ -93,7 +98,11 @@ def _in_order(labels: Integers) -> Integers:
 
 
 def _merge(cells: Cells, labels: Integers) -> Cells:
-    """Weights add, means average, and the scatter of the members' means joins their own."""
+    """Weights add, means average, and the scatter of the members' means joins their own.
+
+    How the drift changes within a cell is no noise. Above one column cells are so wide that this matters: there means
+    and scatter are those of what a polynomial leaves of the increments, and the polynomial is taken at the new mean.
+    """
     weight, x, y, scatter, dt = cells
     size, axes = int(labels.max()) + 1, range(y.shape[1])
     total = np.bincount(labels, weight, size)
@@ -101,11 +110,32 @@ def _merge(cells: Cells, labels: Integers) -> Cells:
     def mean(column: Floats) -> Floats:
         return np.bincount(labels, weight * column, size) / total
 
-    mean_x, mean_y = (np.stack([mean(column) for column in part.T], axis=1) for part in (x, y))
-    residual = y - mean_y[labels]
+    mean_x, mean_dt = np.stack([mean(column) for column in x.T], axis=1), mean(dt)
+    drift = _polynomial(cells) if x.shape[1] > 1 else None
+    rest = y if drift is None else y - drift(x, dt)
+    mean_rest = np.stack([mean(column) for column in rest.T], axis=1)
+    residual = rest - mean_rest[labels]
     spread = scatter + weight[:, None, None] * residual[:, :, None] * residual[:, None, :]
     spread = np.stack([[np.bincount(labels, spread[:, i, j], size) for j in axes] for i in axes])
-    return Cells(total, mean_x, mean_y, np.moveaxis(spread, 2, 0), mean(dt))
+    mean_y = mean_rest if drift is None else mean_rest + drift(mean_x, mean_dt)
+    return Cells(total, mean_x, mean_y, np.moveaxis(spread, 2, 0), mean_dt)
+
+
+def _polynomial(cells: Cells) -> Callable[[Floats, Floats], Floats]:
+    """The polynomial drift in state and inputs that describes increments best: starts and durations to increments."""
+    columns = cells.x.shape[1]
+    degree = next((degree for degree, most in DEGREES.items() if columns <= most), 1)
+    factors = [each for k in range(degree + 1) for each in combinations_with_replacement(range(columns), k)]
+    centre, width = cells.x.mean(axis=0), cells.x.std(axis=0)
+    width = np.where(width > 0, width, 1.0)
+
+    def design(x: Floats, dt: Floats) -> Floats:
+        u = (x - centre) / width
+        return dt[:, None] * np.stack([np.prod(u[:, each], axis=1) for each in map(list, factors)], axis=1)
+
+    root = np.sqrt(cells.weight / cells.dt)[:, None]
+    found = np.linalg.lstsq(root * design(cells.x, cells.dt), root * cells.y, rcond=None)[0]
+    return lambda x, dt: np.asarray(design(x, dt) @ found)
 
 
 def _coordinates(cells: Cells) -> Floats:

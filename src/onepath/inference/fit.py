@@ -43,7 +43,7 @@ from onepath.numerics.memory import give_back
 from onepath.numerics.modules import changed
 from onepath.numerics.precision import in_double
 
-CELLS = {1: (256, 256), 2: (256, 1024), 3: (256, 2048)}
+CELLS = {1: (256, 256), 2: (256, 512), 3: (256, 1024)}
 """Cells that transitions are merged into, at least and at most, by dimension; above three dimensions as in three."""
 
 CLEARLY_BETTER = 7.0
