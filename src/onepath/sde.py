@@ -352,7 +352,7 @@ class SDE(Estimator):
             return self.fit_stream(x, chosen, gap=gap)
         if group is not None or values:
             raise ValueError("group and values name columns of a stream, and x is none: pass a list of trajectories")
-        options = read_options(settings, watch, errors=error is not None, inputs=inputs is not None)
+        options = read_options(settings, watch, errors=error is not None)
         told = {"error": error, "partly": options.observation.takes_parts, "inputs": inputs}
         trajectory = read_trajectory(x, t=t, dt=dt, unit=unit, gap=gap, calendar=calendar, **told)
         with watch:

@@ -97,15 +97,26 @@ def _merge(cells: Cells, labels: Integers) -> Cells:
     weight, x, y, scatter, dt = cells
     size, axes = int(labels.max()) + 1, range(y.shape[1])
     total = np.bincount(labels, weight, size)
+    moved = np.zeros_like(y) if x.shape[1] == y.shape[1] else _straight(cells)
 
     def mean(column: Floats) -> Floats:
         return np.bincount(labels, weight * column, size) / total
 
-    mean_x, mean_y = (np.stack([mean(column) for column in part.T], axis=1) for part in (x, y))
-    residual = y - mean_y[labels]
+    mean_x, mean_y, mean_moved = (np.stack([mean(column) for column in part.T], axis=1) for part in (x, y, moved))
+    residual = (y - moved) - (mean_y - mean_moved)[labels]
     spread = scatter + weight[:, None, None] * residual[:, :, None] * residual[:, None, :]
     spread = np.stack([[np.bincount(labels, spread[:, i, j], size) for j in axes] for i in axes])
     return Cells(total, mean_x, mean_y, np.moveaxis(spread, 2, 0), mean(dt))
+
+
+def _straight(cells: Cells) -> Floats:
+    """Increments (c, d) of the drift that is a straight line in state and inputs, by least squares.
+
+    With inputs cells are wide, and how the drift changes within them, which is no noise, would be in their scatter.
+    """
+    columns = cells.dt[:, None] * np.column_stack([np.ones(len(cells.dt)), cells.x])
+    root = np.sqrt(cells.weight / cells.dt)[:, None]
+    return np.asarray(columns @ np.linalg.lstsq(root * columns, root * cells.y, rcond=None)[0])
 
 
 def _coordinates(cells: Cells) -> Floats:

@@ -3,11 +3,14 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from onepath.data.inputs import CLASS, SEASON, Input, listed, owners
 from onepath.gp.features import Unknown
 from onepath.gp.parameters import REACH
+from onepath.inference.disturbance.disturbance import NINETY
 from onepath.model import Model
+from onepath.numerics.arrays import Flags
 from onepath.show import numbers
 from onepath.show.numbers import Banded
 from onepath.show.sentences import probability
@@ -16,12 +19,12 @@ DIAMETER = {CLASS: 2.0, SEASON: 2.0 * np.sqrt(2.0)}
 """Of their columns: how far two classes, or two ends of a cycle, are apart."""
 
 
-FAR = 2.0
-"""Times its range: an input whose length may be more, but need not, matters perhaps."""
+SURE = 0.9
+"""How probable it must be that an input matters for it to be said without a perhaps."""
 
 
 class Reach(NamedTuple):
-    """How far an input must move for a function to change, against how far it has moved.
+    """How far an input must move for a function to change, against how far it has moved, and whether it changes at all.
 
     Numbers and trends in their own units; classes and seasons in shares of how far they can.
     """
@@ -30,13 +33,14 @@ class Reach(NamedTuple):
     variable: Input
     length: Banded
     span: float
+    probability: float  # that the function depends on the input
 
     @property
     def clarity(self) -> str:
-        """Whether the input matters: "yes", "no", or "perhaps" where the interval of its length goes far beyond."""
-        if self.length.value > self.span:
+        """Whether the input matters: "yes", "perhaps" or "no"."""
+        if self.probability < 0.5:
             return "no"
-        return "perhaps" if self.length.upper > FAR * self.span else "yes"
+        return "perhaps" if self.probability < SURE else "yes"
 
 
 def reaches(model: Model, function: str) -> list[Reach]:
@@ -52,8 +56,29 @@ def reaches(model: Model, function: str) -> list[Reach]:
     for row, i in zip(middle, _read(model, function), strict=True):
         one, (low, high) = model.variables[i], model.ranges[i]
         unit = 1.0 / DIAMETER[one.kind] if one.kind in DIAMETER else float(scale[of == i][0])
-        said.append(Reach(function, one, Banded(*(row * unit).tolist()), 1.0 if one.kind in DIAMETER else high - low))
+        length, span = Banded(*(row * unit).tolist()), 1.0 if one.kind in DIAMETER else high - low
+        said.append(Reach(function, one, length, span, _probability(model, function, of == i, length, span)))
     return said
+
+
+def _probability(model: Model, function: str, columns: Flags, length: Banded, span: float) -> float:
+    """That a function depends on an input: as an equation that has it, or as a process that changes over its range.
+
+    The logarithm of the process's length is taken for normal. Of several outputs that of the most dependent one.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.log(span / length.value) / (np.log(length.upper / length.value) / NINETY)
+    of_process = float(ndtr(z)) if np.isfinite(z) else float(length.value <= span)
+    posterior, formulas = model.posterior, model.posterior.formulas
+    if function == "diffusion" and posterior.band_mass is not None:
+        of_process *= 1.0 - float(posterior.mass[-1])
+    if formulas is None:
+        return of_process
+    powers = np.asarray(formulas.terms.exponents)[:, formulas.terms.dimension :]
+    has = np.pad(powers[:, columns].any(axis=1), (0, len(formulas.terms.own)))
+    own = range(formulas.drifts) if function == "drift" else range(formulas.drifts, formulas.drifts + formulas.noises)
+    mass, there = np.asarray(formulas.mass)[own], np.any((np.asarray(formulas.mean)[own] != 0.0) & has, axis=2)
+    return float(np.max(np.sum(np.where(there, mass, 0.0), axis=1) + (1.0 - mass.sum(axis=1)) * of_process))
 
 
 def _unknown(model: Model, function: str) -> Unknown | None:
@@ -121,6 +146,8 @@ def _joined(parts: list[str]) -> str:
 def _said(each: Reach) -> str:
     """Such as "level (over about 1.2 of 4)"."""
     clear, length = each.clarity != "no", each.length.value
+    if clear != (length <= each.span):  # what equations say, and not the process's length
+        return f"{each.variable.name} (probability {probability(each.probability)})"
     if each.variable.kind in DIAMETER:
         whole = "how far classes are apart" if each.variable.kind == CLASS else "the width of its cycle"
         return f"{each.variable.name} ({'over about' if clear else 'its length scale is'} {length:.2g} times {whole})"
