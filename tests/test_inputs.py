@@ -146,7 +146,7 @@ def test_what_matters_is_found_and_what_does_not(driven):
     expected = found.coefficients["x"] * points[:, 0] + found.coefficients["level"] * points[:, 1]
     assert_allclose(found(points), expected)
     space = {"np": np}
-    exec(driven.equations_.python, space)  # noqa: S102
+    exec(driven.equations_.python, space)
     assert_allclose(space["f"](*points.T), expected)
     x, u = controlled(1500, seed=5)
     blind = SDE(progress=False, transition="euler").fit(*controlled(3000)[:1], dt=0.05)

@@ -3,14 +3,14 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
 
 from onepath.data.inputs import CLASS, SEASON, Input, listed, owners
 from onepath.gp.features import Unknown
 from onepath.gp.parameters import REACH
 from onepath.inference.disturbance.disturbance import NINETY
 from onepath.model import Model
-from onepath.numerics.arrays import Flags
+from onepath.numerics.arrays import Flags, Floats
 from onepath.show import numbers
 from onepath.show.numbers import Banded
 from onepath.show.sentences import probability
@@ -48,27 +48,41 @@ def reaches(model: Model, function: str) -> list[Reach]:
     asked = [each for each in model.parameters if (each.function, each.role) == (function, REACH)]
     if not asked:
         return []
+    of_process = _reading(model, [each.name for each in asked], max(one.place[1] for one in asked) + 1)
     known, found = numbers.intervals(model), model.values
     each = np.asarray([known.get(one.name, Banded(found[one.name], np.nan, np.nan)) for one in asked])
     middle = np.median(each.reshape(-1, max(one.place[1] for one in asked) + 1, 3), axis=0)
     scale, of = np.asarray(model.units.input_scale), np.asarray(owners(model.variables))
     said = []
-    for row, i in zip(middle, _read(model, function), strict=True):
+    for row, reads, i in zip(middle, of_process, _read(model, function), strict=True):
         one, (low, high) = model.variables[i], model.ranges[i]
         unit = 1.0 / DIAMETER[one.kind] if one.kind in DIAMETER else float(scale[of == i][0])
         length, span = Banded(*(row * unit).tolist()), 1.0 if one.kind in DIAMETER else high - low
-        said.append(Reach(function, one, length, span, _probability(model, function, of == i, length, span)))
+        said.append(
+            Reach(function, one, length, span, _probability(model, function, of == i, reads * _within(length, span)))
+        )
     return said
 
 
-def _probability(model: Model, function: str, columns: Flags, length: Banded, span: float) -> float:
-    """That a function depends on an input: as an equation that has it, or as a process that changes over its range.
+def _reading(model: Model, names: list[str], inputs: int) -> Floats:
+    """How probable it is that a process reads each of its inputs at all, of outputs the one that most probably does."""
+    optimum = model.optimum
+    if optimum is None or optimum.unread is None:
+        return np.ones(inputs)
+    known = dict(zip([each.name for each in model.learned], np.asarray(optimum.unread).tolist(), strict=True))
+    against = np.asarray([known.get(name, -np.inf) for name in names])
+    return np.asarray(expit(-against).reshape(-1, inputs).max(axis=0))
 
-    The logarithm of the process's length is taken for normal. Of several outputs that of the most dependent one.
-    """
+
+def _within(length: Banded, span: float) -> float:
+    """How probable it is that a length, whose logarithm is taken for normal, is less than a range."""
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.log(span / length.value) / (np.log(length.upper / length.value) / NINETY)
-    of_process = float(ndtr(z)) if np.isfinite(z) else float(length.value <= span)
+    return float(ndtr(z)) if np.isfinite(z) else float(length.value <= span)
+
+
+def _probability(model: Model, function: str, columns: Flags, of_process: float) -> float:
+    """That a function depends on an input: as an equation that has it, or as the process. Of outputs the largest."""
     posterior, formulas = model.posterior, model.posterior.formulas
     if function == "diffusion" and posterior.band_mass is not None:
         of_process *= 1.0 - float(posterior.mass[-1])
