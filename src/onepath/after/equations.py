@@ -219,8 +219,8 @@ def _candidates(model: Model, formulas: Formulas, f: int, of: str, factor: float
         share, none = share * none, none * (1.0 - share)
         same = next((i for i, one in enumerate(found) if [part.name for part in one[1]] == ["1"]), None)
         if same is None:
-            constant = np.where(terms.degrees == 0, term.coefficient, 0.0)
-            function = Written(terms, constant, model.variables)
+            alone = np.where(terms.degrees == 0, term.coefficient, 0.0)
+            function = Written(terms, alone, model.variables)
             found.append((share, (term,), function))
         else:
             found[same] = (found[same][0] + share, *found[same][1:])

@@ -156,7 +156,7 @@ def diffusion_hypotheses(seen: "Seen", entry: int, terms: Terms, prior: Prior, c
     subsets = first[kept(roughly, SCORED, 0.0)]
     fits = [variances(subsets, whole, squares, near, precision) for precision in precisions]
     values = averaged([each.evidence for each in fits]) + simplicity.of(subsets)
-    values = _beforehand(values, subsets[:, degrees > 0].any(axis=1), simplicity, prior, alone)
+    values = _beforehand(values, np.any(subsets[:, degrees > 0], axis=1), simplicity, prior, alone)
     best = kept(values, MOST, LEAST)
     chosen = best_of([Fitted(*(part[best] for part in each)) for each in fits])
     subsets, fitted = among(low, subsets[best], in_terms(chosen, size))
@@ -207,7 +207,7 @@ def _around(seen: "Seen", entry: int, low: Flags, terms: Terms, prior: Prior, co
 
     subsets, values = searched(judge, simplicity)
     alone = constant is not None and len(seen.graph.unit) == 1
-    values = _beforehand(values, subsets[:, degrees > 0].any(axis=1), simplicity, prior, alone)
+    values = _beforehand(values, np.any(subsets[:, degrees > 0], axis=1), simplicity, prior, alone)
     first = kept(values, SCORED, 0.0)
     fitted = best_of([linear(subsets[first], information, right, precision) for precision in precisions])
     positive = np.all(fitted.coefficients @ whole.T > 0.0, axis=1)
