@@ -17,7 +17,7 @@ from onepath.cli import app
 from onepath.data.boxes import Boxes
 from onepath.data.streaming import BLOCK, STRETCHES, Part, Streaming, Told, joined
 from onepath.io.chosen import Chosen
-from onepath.io.pieces import files_in
+from onepath.io.pieces import files_in, pieces_of
 from onepath.io.resume import Resume
 from onepath.io.stream import is_stream, read_stream
 
@@ -314,6 +314,15 @@ def test_memory_does_not_grow_with_the_stream():
 
 
 # refusals
+
+
+def test_a_file_of_many_row_groups_is_not_kept(tmp_path):
+    values, path = np.random.default_rng(0).standard_normal(4_000_000), tmp_path / "long.parquet"
+    pq.write_table(pa.table({"x": values}), path, row_group_size=1 << 18, use_dictionary=False, compression="none")
+    before, most = pa.total_allocated_bytes(), 0
+    for _ in pieces_of(path, ["x"]):
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert most < 0.3 * values.nbytes
 
 
 def test_what_cannot_be_streamed_is_refused(table, tmp_path):

@@ -203,14 +203,13 @@ def test_a_level_is_found_and_leaves_the_diffusion_free(volatile):
     assert "e^ℓ dW" in sde.summary()
 
 
-def test_bands_and_constant_noise_know_of_a_level_that_nobody_asked_for(volatile):
+def test_bands_know_of_a_level_that_nobody_asked_for(volatile):
     x, level, _, plain = volatile
     grid = np.quantile(x, np.linspace(0.05, 0.95, 20))
     (lower, upper), average = plain.diffusion_band(grid), 0.6 * np.sqrt(np.mean(np.exp(2 * level)))
     # of 2500 steps with a memory of 100, twenty-five count or so
     assert np.median(upper - lower) > 3 * 2 * 1.645 * average / np.sqrt(2 * 2500)
     assert np.mean((lower < average) & (average < upper)) > 0.5
-    assert plain.constant_noise_ > 0.5
     assert plain.volatility_ is None
 
 
@@ -227,16 +226,18 @@ def test_a_spread_counts_as_far_as_its_levels_are_in_the_record():
     assert 0.5 < within_record(3.0, 400.0, dt, since) < 0.7  # a change, and not a level: as of two
 
 
-def test_constant_noise_is_not_taken_where_the_bands_speak_against_it(monkeypatch):
-    """A level may stand for noise that depends on the state; without it, constant noise is far from the bands."""
+def test_estimates_stay_where_a_level_may_stand_for_noise_that_depends_on_the_state(monkeypatch):
     x = np.exp(np.cumsum(0.05 * np.random.default_rng(1).standard_normal(600)))
-    law = Volatility(0.3, 0.2)
+    monkeypatch.setattr("onepath.inference.fit.is_clustered", lambda _: False)
+    plain = SDE(equations="off", progress=False).fit(x, dt=0.01)
     monkeypatch.setattr("onepath.inference.fit.is_clustered", lambda _: True)
-    monkeypatch.setattr("onepath.inference.fit.guessed", lambda steps, _: Guessed(law, steps, 0.999))
+    monkeypatch.setattr("onepath.inference.fit.guessed", lambda steps, _: Guessed(Volatility(0.3, 0.2), steps, 0.999))
     sde = SDE(progress=False).fit(x, dt=0.01)
-    lower, upper = sde.diffusion_band(x)
-    assert sde.constant_noise_ < 0.01
-    assert np.mean((lower <= sde.diffusion(x)) & (sde.diffusion(x) <= upper)) > 0.9
+    (lower, upper), (least, most) = sde.diffusion_band(x), plain.diffusion_band(x)
+    assert np.all(upper - lower > most - least)
+    assert np.all((lower <= sde.diffusion(x)) & (sde.diffusion(x) <= upper))
+    np.testing.assert_allclose(sde.diffusion(x), plain.diffusion(x), rtol=0.05)
+    assert sde.constant_noise_ == plain.constant_noise_
 
 
 def test_forecasts_and_files_keep_the_level(volatile, tmp_path):

@@ -139,10 +139,10 @@ def fit_cells(cells: Cells, transitions: Transitions, units: Units, options: Fit
     stiffness = None if options.law is not None else stiffness_of(first.posterior, cells)
     if stiffness is not None and not stiffness.euler_is_adequate:
         first = _by_law(LINEARISED, first, mask, cells, completion)
-    completed, found, start = first, first.posterior.graph, first.completion.weights
+    completed, found = first, first.posterior.graph
     if learned is not None:
-        learned = _at_level(found, mask, cells, completion, learned, start)
-        completed = complete_at(found, mask, cells, completion, learned, start)
+        learned = _at_level(found, mask, cells, completion, learned, first.completion.weights)
+        completed = complete_at(found, mask, cells, completion, learned, first.completion)
     if stiffness is not None and found.law != EULER:
         stiffness = Stiffness(stiffness_of(completed.posterior.most_probable, cells).change, stiffness.shift)
     forgotten = stiffness is not None and stiffness.state_is_forgotten  # then drift and noise are not told apart
@@ -212,30 +212,30 @@ def _with_formulas(fit: Fit, formulas: Formulas | None) -> Fit:
 
 
 def widened(found: Fit, since: Floats, options: FitOptions, cells: Cells | None = None) -> Fit:
-    """With bands, and a probability of constant noise, that know of a level that changes, where the data show one.
+    """With bands that know of a level that changes, where the data show one; estimates stay as they are.
 
-    Nothing is changed where they do not. Where they do, equations are left out: their evidence counts on normal noise.
-    Cells are those of the fit's transitions unless they are given.
+    Equations are left out there: their evidence counts on normal noise. Cells are those of the fit's transitions unless
+    they are given.
     """
     transitions = found.transitions
     if found.learned is None:
         return found
-    best = found.completed.posterior.most_probable
-    steps = steps_of(transitions, since, *increments(best, found.units, transitions.points, transitions.dt))
+    plain = found.completed.posterior
+    steps = steps_of(
+        transitions, since, *increments(plain.most_probable, found.units, transitions.points, transitions.dt)
+    )
     if not is_clustered(steps):
         return found
-    law, _, constant = guessed(steps, transitions.points)
+    law = guessed(steps, transitions.points).law
     if not law.found:
         return found
     spread = within_record(law.spread, law.memory, transitions.dt, since)
     change = Change(Level(4.0 * spread**2, law.memory, learned=False), since)
     cells = _cells(transitions, found.units, options) if cells is None else cells
     clustering = _clustering(change, cells, found.units, transitions)
-    completed = _completed_like(transitions, found, options, found.learned, clustering, cells)
-    posterior = completed.posterior
-    if posterior.holds_constant_noise(np.asarray(cells.x), np.asarray(cells.weight)):
-        posterior = posterior.with_constant_noise(constant)
-    return found._replace(completed=completed._replace(posterior=posterior))
+    wide = _completed_like(transitions, found, options, found.learned, clustering, cells)
+    posterior = changed(wide.posterior, mass=plain.mass, band_mass=wide.posterior.for_bands)
+    return found._replace(completed=wide._replace(posterior=posterior))
 
 
 def _cells(transitions: Transitions, units: Units, options: FitOptions) -> Cells:

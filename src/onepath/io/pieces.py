@@ -1,6 +1,7 @@
 """Pieces of a source as pandas tables, one after another, none of which memory minds."""
 
 from collections.abc import Generator, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,9 @@ ROWS = 1 << 18
 """Of a piece of a file."""
 
 PARQUET, NUMPY, TEXT = (".parquet", ".pq"), (".npy",), (".csv", ".tsv", ".txt")
+
+BUFFER = 1 << 20
+"""Bytes of a column that are read at once, where a row group is large."""
 
 LARGE = 0.5
 """Share of the memory that is free from which a file is streamed."""
@@ -134,13 +138,16 @@ def _of_parquet(path: Path, columns: list[str] | None, skip: int) -> Generator["
     """All row groups but those of the first rows; gives how many rows are to be left out of the next file."""
     pyarrow, parquet = (needs(name, "to read Parquet files", "parquet") for name in ("pyarrow", "pyarrow.parquet"))
     try:
-        with parquet.ParquetFile(path) as file:
+        with parquet.ParquetFile(path, buffer_size=BUFFER) as file:
             ends = np.cumsum([file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)])
             left = [k for k, end in enumerate(ends.tolist()) if end > skip]
             if not left:
                 return skip - int(file.metadata.num_rows)
             before = int(ends[left[0] - 1]) if left[0] else 0
-            batches = file.iter_batches(batch_size=ROWS, columns=columns, row_groups=left)
+            # one after another: PyArrow keeps what it has read of those that it is asked for together
+            batches = chain.from_iterable(
+                file.iter_batches(batch_size=ROWS, columns=columns, row_groups=[k]) for k in left
+            )
             yield from _without((batch.to_pandas() for batch in batches), skip - before)
             return 0
     except (pyarrow.ArrowException, OSError) as error:

@@ -31,14 +31,13 @@ class FisherScoring(Solver):
     promises less than `close`, or from the beginning if that is infinite, and hands back for `PAUSE` steps if it is not
     positive definite there; with `close` 0 it never does. It ends when a step promises less than `tolerance`: a quarter
     of a millionth of a posterior standard deviation, or an exact step less than `SQUARED`; or when no step is found and
-    what was promised is within J's rounding. One that `stays` does not take the last step, which promises so little,
-    and says how curved J is where it stands.
+    what was promised is within J's rounding. One that `trusts` takes the last step without a look at where it leads.
     """
 
     tolerance: float = 1e-13
     close: float = 1.0
     most_steps: int = 100
-    stays: bool = False
+    trusts: bool = False
 
     def for_graph(self, graph: Graph) -> "FisherScoring":
         """Without the Hessian where that is dear; then a ten-thousandth of a standard deviation will do.
@@ -51,8 +50,8 @@ class FisherScoring(Solver):
         return replace(self, close=0.0, tolerance=max(self.tolerance, 1e-8), most_steps=steps)
 
     def loosened(self) -> "FisherScoring":
-        """To a tenth of a standard deviation, since the start is close; where it is not, θ is improbable."""
-        return replace(self, tolerance=5e-3, close=0.0, most_steps=10, stays=True)
+        """The start is close, where θ is not improbable: a step of half a standard deviation leaves a twentieth."""
+        return replace(self, tolerance=0.1, close=0.0, most_steps=10, trusts=True)
 
     def patient(self) -> "FisherScoring":
         return replace(self, most_steps=PATIENCE * self.most_steps)
@@ -73,8 +72,10 @@ class FisherScoring(Solver):
             return State(place, -PAUSE, RUNNING)
         slope = float(np.sum(gradient * direction))
         promised = -0.5 * slope
-        if self.stays and promised < self.tolerance:
-            return State(place, exact, CONVERGED, blocks)
+        if self.trusts and promised < self.tolerance:
+            weights = place.weights + direction
+            ahead = place._replace(weights=weights, latent=objective.latent(weights), loss=place.loss - promised)
+            return State(ahead, exact, CONVERGED, blocks)
         new, found = line_search(objective, place, direction, slope)
         enough = max(self.tolerance, SQUARED) if exact > 0 else self.tolerance
         done = promised < enough or (not found and promised < ROUNDING * abs(place.loss))

@@ -70,12 +70,13 @@ def complete_at(
     cells: Cells,
     options: CompletionOptions,
     learned: LearnedTheta | None,
-    start: Floats | None = None,
+    start: Floats | Completion | None = None,
     clustering: Clustering | None = None,
 ) -> Completed:
     """The graph completed at its own parameters and, where it is known what was learned, at all that stand for that.
 
-    With `clustering`, cells say less about the diffusion than they seem to.
+    From weights, or around a completion of the same graph at its own parameters. With `clustering`, cells say less
+    about the diffusion than they seem to.
     """
     thetas, densities = _thetas(graph, mask, learned)
     best, each, values = _complete(thetas, graph, mask, cells, options, start, clustering)
@@ -141,23 +142,25 @@ def _complete(
     mask: Mask,
     cells: Cells,
     options: CompletionOptions,
-    start: Floats | None,
+    start: Floats | Completion | None,
     clustering: Clustering | None,
 ) -> tuple[Completion, list[Member], Floats]:
     """The graph completed for each of several θ: the first completion, all members, and negative log evidences.
 
-    The first starts from the initial condition or from another law's solution, the others near the first one's.
+    The first starts from the initial condition or from another law's solution, or is known; the others start near it.
     """
     told = None if clustering is None else clustering.information
     stage, usual = Stage.of(graph, mask, cells), options.solver.for_graph(graph)
     first, members, values = None, [], []
     for theta in thetas:
         objective = stage.objective(theta)
-        if first is None:
+        if first is not None:
+            found = complete(objective, usual.loosened(), first.place)
+        elif isinstance(start, Completion):
+            found = first = start
+        else:
             begin = initial_weights(objective, options.smoothing) if start is None else start
             found = first = complete(objective, usual.patient(), begin)
-        else:
-            found = complete(objective, usual.loosened(), first.place)
         blocks = found.blocks if told is None else None
         blocks = list(objective.fisher_at(found.place, told=told)) if blocks is None else blocks
         if found is first:

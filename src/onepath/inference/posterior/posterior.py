@@ -19,9 +19,6 @@ from onepath.numerics.compiled import Bound, Fixed, compiled
 from onepath.numerics.linalg import constant, lower_root, lower_roots, lower_solved, square_root, upper_solved
 from onepath.numerics.modules import Module, changed
 
-HALF_WIDTH, OUTSIDE = 2.576, 0.1
-"""Half of a 99 % band's width in standard deviations, and the share of the data that may lie where it does not hold."""
-
 
 class Member(Module):
     """Laplace's approximation for one θ. `lower` is the Cholesky factor of the Fisher matrix."""
@@ -75,21 +72,6 @@ class Posterior(Module):
     def graph_of(self, member: Member) -> Graph:
         """The graph with the parameters of one member."""
         return self.graph if member.theta.size == 0 else graph_at(self.graph, self.mask, member.theta)
-
-    def holds_constant_noise(self, u: Floats, weight: Floats) -> bool:
-        """Whether 99 % bands of the others hold the σ of constant noise at nearly all points (n, d).
-
-        Where they do not, what is shown would be far from its own bands. Points count by weight; judged before the
-        link, where a function's band is nearly normal. True where there is no such member.
-        """
-        if self.band_mass is None:
-            return True
-        means, covariances = self.member_moments(u)
-        mean, covariance = changed(self, mass=self.band_mass).combined(means, covariances)
-        first = self.graph.drifts
-        apart = np.abs(means[-1] - mean)[:, first:, 0]
-        spread = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))[:, first:]
-        return bool(np.average(np.mean(apart > HALF_WIDTH * spread, axis=1), weights=weight) <= OUTSIDE)
 
     def with_constant_noise(self, probability: float) -> "Posterior":
         """As probable as something else says, where that was asked."""
