@@ -306,7 +306,7 @@ def test_auto_leaves_equations_out_where_they_do_not_go(path):
     sde = SDE(learn=None, progress=False).fit(path[:501], dt=PROCESS.dt)
     assert sde.equations_ is None
     with pytest.raises(ValueError, match="terms of a class"):
-        SDE(equations="only").fit(path[:501], dt=PROCESS.dt, inputs={"u": np.where(path[:501, 0] > 0, "a", "b")})
+        SDE(equations="only").fit(path[:501], dt=PROCESS.dt, inputs={"u": ["a", "b", "c"] * 167})
 
 
 def test_a_quadratic_says_of_variances_what_scoring_says_and_half_of_the_information_half(path, monkeypatch):
