@@ -114,8 +114,8 @@ class SDE(Estimator):
     trend : bool
         Whether drift and diffusion may change with time.
     equations : "auto", "off" or "only"
-        Whether drift and squared noise may also be short equations, sums of few powers of the coordinates, as probable
-        as the data make them: averaged with the Gaussian process, left out, or alone. "auto" leaves them out too where
+        Whether drift and squared noise may also be short equations, sums of few products of powers of coordinates and
+        inputs, as probable as the data make them: averaged with the Gaussian process, left out, or alone. "auto" leaves them out too where
         they do not go together with what else is asked.
     terms : dictionary of functions by name, list of formulas, name of a library, or None
         What an equation may have besides powers: {"sin x": np.sin}, ["sin(x)"], or "trigonometric", "rational" or
