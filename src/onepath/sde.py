@@ -115,8 +115,8 @@ class SDE(Estimator):
         Whether drift and diffusion may change with time.
     equations : "auto", "off" or "only"
         Whether drift and squared noise may also be short equations, sums of few products of powers of coordinates and
-        inputs, as probable as the data make them: averaged with the Gaussian process, left out, or alone. "auto" leaves them out too where
-        they do not go together with what else is asked.
+        inputs, as probable as the data make them: averaged with the Gaussian process, left out, or alone. "auto" leaves
+        them out too where they do not go together with what else is asked.
     terms : dictionary of functions by name, list of formulas, name of a library, or None
         What an equation may have besides powers: {"sin x": np.sin}, ["sin(x)"], or "trigonometric", "rational" or
         "saturating"; in the data's own units. Functions take one state, a number in one dimension, and give a number.
