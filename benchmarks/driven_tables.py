@@ -132,16 +132,10 @@ def driven_table(results):
         for what, symbol in (("drift", "f"), ("diffusion", "σ")):
             pair = [middle(cells, lambda cell, key=key: cell[key]) for key in (what, f"oracle {what}")]
             ratio = middle(cells, lambda cell, what=what: cell[what] / cell[f"oracle {what}"])
-            far = [share(cells, lambda cell, i=i, what=what: told(cell, what, i)) for i in (0, 1)]
-            rows.append([f"{name}, {symbol}", str(len(cells)), *map(number, pair), number(ratio, 2), *far])
+            told = [share(cells, lambda cell, i=i, what=what: cell[f"depends {what}"][i] >= 0.5) for i in (0, 1)]
+            rows.append([f"{name}, {symbol}", str(len(cells)), *map(number, pair), number(ratio, 2), *told])
     head = ["", "seeds", "error", "of an oracle", "ratio", "said to depend on the input", "on the other"]
     return with_seeds(results, "inputs", head, rows)
-
-
-def told(cell, what, i):
-    """Whether the summary says that it matters: no input does to a noise that is more likely constant than not."""
-    constant = what == "diffusion" and (cell["constant"] or 0.0) > 0.5
-    return not constant and cell[f"reach {what}"][i] <= 1
 
 
 def known_text(results):

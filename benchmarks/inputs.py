@@ -100,7 +100,7 @@ def regression(columns, y, dt, sigma):
 
 
 def driven(name, seed):
-    """Errors of drift and diffusion against those of an oracle, and how far each input reaches by its range."""
+    """Errors of drift and diffusion against those of an oracle, and how probably each depends on each input."""
     from onepath import SDE
     from onepath.show.reach import reaches
 
@@ -132,7 +132,9 @@ def driven(name, seed):
         "clear": model.diagnose().fits,
     }
     for function in ("drift", "diffusion"):
-        found[f"reach {function}"] = [each.length.value / each.span for each in reaches(model.model_, function)]
+        each = reaches(model.model_, function)
+        found[f"reach {function}"] = [one.length.value / one.span for one in each]
+        found[f"depends {function}"] = [one.probability for one in each]
     return found
 
 
@@ -248,8 +250,8 @@ def said_of_inputs(cells):
         ratio = float(np.median([cell[what] / cell[f"oracle {what}"] for cell in cells]))
         pair = _median(cells, what), _median(cells, f"oracle {what}")
         lines.append(f"{what}: error {pair[0]:.3f}, of an oracle {pair[1]:.3f}; ratio {ratio:.2f}")
-        far = [_often(cell[f"reach {what}"][i] > 1 for cell in cells) for i in (0, 1)]
-        lines.append(f"{what}: reach beyond its range of the input in {far[0]}, of the other in {far[1]}")
+        told = [_often(cell[f"depends {what}"][i] >= 0.5 for cell in cells) for i in (0, 1)]
+        lines.append(f"{what}: said to depend on the input in {told[0]}, on the other in {told[1]}")
     constant = _often((cell["constant"] or 0.0) > 0.5 for cell in cells)
     return [
         *lines,

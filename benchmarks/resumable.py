@@ -1,9 +1,17 @@
-"""Many independent cells of a benchmark on several cores: finished ones are kept in a file and not computed again."""
+"""Many independent cells of a benchmark on several cores: finished ones are kept in a file and not computed again.
+
+    python benchmarks/resumable.py benchmarks/results/inputs.json shards/*.json
+
+makes one file of what several runs have kept, each of its own seeds or groups; the first may be there or not. A run of
+one job takes the first core that it may: give each of several that run at once a core of its own, as `taskset` does.
+"""
 
 import json
 import multiprocessing
 import os
+import sys
 import time
+from pathlib import Path
 
 from onepath.io.atomic import write_atomically
 
@@ -50,3 +58,15 @@ def finish(run, tasks, output, jobs, table):
     text = table(results)
     output.with_suffix(".txt").write_text(text + "\n")
     print(text)
+
+
+def main():
+    output, *shards = map(Path, sys.argv[1:])
+    results = kept(output)
+    for shard in shards:
+        results |= kept(shard)
+    save(output, results)
+
+
+if __name__ == "__main__":
+    main()

@@ -14,13 +14,14 @@ from onepath.cli.fit import facts_of
 from onepath.compare.processes import PROCESSES
 from onepath.data.trajectory import read_trajectory
 from onepath.data.transitions import transitions_of, units_of
-from onepath.gp.parameters import AMPLITUDE, LENGTH, LEVEL, NOISE, Parameter
+from onepath.gp.parameters import AMPLITUDE, LENGTH, LEVEL, NOISE, REACH, Parameter
 from onepath.graph.default import GraphOptions, build_graph
 from onepath.inference.learning.constant import constant_noise, may_be_constant
 from onepath.inference.learning.learned import LearnedTheta
 from onepath.inference.learning.optimisers import Optimum
 from onepath.inference.learning.prior import parameter_prior
 from onepath.inference.learning.search import learned_mask
+from onepath.inference.learning.unread import FARTHEST, unread
 from onepath.inference.posterior.mixture import masses
 from onepath.show.report.words import parameters_in_words
 
@@ -195,3 +196,23 @@ def test_its_level_is_that_of_the_law_that_is_taken(table):
     found = model.diffusion(np.quantile(x, [0.1, 0.5, 0.9]))
     table(f"σ {np.round(found, 4)}, by maximum likelihood {exact:.4f}")
     np.testing.assert_allclose(found, exact, rtol=5e-3)
+
+
+@pytest.mark.parametrize("known", [0.0, 30.0], ids=["nothing known of a reach", "well known"])
+def test_odds_of_an_input_that_does_not_matter_are_those_of_its_integral(known):
+    """-ln p(data | reach) is ½ known (ln reach - centre)², `far` beyond all data: against its mean over the prior."""
+    centre, far, spread = -0.4, 3.0, 1.0
+    named = [PARAMETERS[0], Parameter("drift.reach[0,0]", "", "drift", "drift", REACH, spread, (0, 0))]
+    prior = parameter_prior(named, np.zeros(2))
+
+    def evidence(theta):
+        value = far if theta[1] == FARTHEST else 0.5 * known * (theta[1] - centre) ** 2
+        return value + prior.negative_log(theta)[0], np.zeros(2)
+
+    best = np.array([0.0, known * centre / (known + spread**-2)])
+    curvature = np.diag([1.0, known + spread**-2])
+    found = unread(named, evidence, prior, Optimum(best, evidence(best)[0], curvature, 1, ""))
+    wide = 1.0 / known + spread**2 if known else 1.0
+    mean = norm.pdf(centre, 0.0, np.sqrt(wide)) * np.sqrt(2 * np.pi / known) if known else 1.0
+    assert np.isnan(found[0])
+    assert found[1] == pytest.approx(-far - np.log(mean))

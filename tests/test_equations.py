@@ -18,9 +18,12 @@ from onepath.after.equations import equations_of
 from onepath.cli.fit import facts_of
 from onepath.compare.processes import PROCESSES
 from onepath.graph.links import LINKS
+from onepath.inference.equations.beside import with_equations
+from onepath.inference.equations.hypotheses import WHOLE, Told
 from onepath.inference.equations.regression import Squares, linear, nearly, variances
 from onepath.inference.equations.subsets import Simplicity, all_subsets, searched
 from onepath.inference.posterior import evaluate
+from onepath.inference.posterior.clustering import Clustering
 from onepath.inference.posterior.formulas import Formulas
 from onepath.inference.posterior.increments import increments
 from onepath.show import equations as shown
@@ -302,8 +305,31 @@ def test_what_does_not_go_together_is_refused_before_any_work(settings, said):
 def test_auto_leaves_equations_out_where_they_do_not_go(path):
     sde = SDE(learn=None, progress=False).fit(path[:501], dt=PROCESS.dt)
     assert sde.equations_ is None
-    with pytest.raises(ValueError, match="inputs"):
-        SDE(equations="only").fit(path[:501], dt=PROCESS.dt, inputs={"u": np.sin(np.arange(501.0))})
+    with pytest.raises(ValueError, match="terms of a class"):
+        SDE(equations="only").fit(path[:501], dt=PROCESS.dt, inputs={"u": ["a", "b", "c"] * 167})
+
+
+def test_a_quadratic_says_of_variances_what_scoring_says_and_half_of_the_information_half(path, monkeypatch):
+    """Where cells say all of what normal increments do, and where they say half of it."""
+    found = []
+
+    def asked(*given):
+        alike = Told(clustering=Clustering(np.eye(len(given[2].weight)), learned=True))
+        found.extend(with_equations(*given, told).posterior.formulas for told in (WHOLE, alike, Told(0.5, 0.5)))
+        return with_equations(*given)
+
+    monkeypatch.setattr("onepath.inference.fit.with_equations", asked)
+    SDE(progress=False).fit(path, dt=PROCESS.dt)
+    scored, quadratic, half = found
+    assert_allclose(quadratic.mass[1, 0], scored.mass[1, 0], atol=0.05)
+    errors = np.linalg.norm(scored.root[1, 0], axis=1)
+    used = errors > 0
+    assert np.array_equal(used, np.any(quadratic.root[1, 0] != 0.0, axis=1))
+    assert np.all(np.abs(quadratic.mean[1, 0] - scored.mean[1, 0])[used] < 0.3 * errors[used])
+    for f in range(2):
+        same = next(e for e in range(8) if np.array_equal(half.mean[f, e] != 0.0, scored.mean[f, 0] != 0.0))
+        whole, less = (np.linalg.norm(each, axis=1) for each in (scored.root[f, 0], half.root[f, same]))
+        assert_allclose(less[less > 0], np.sqrt(2.0) * whole[whole > 0], rtol=0.1)
 
 
 # shown

@@ -19,6 +19,7 @@ from onepath.gp.kernels import Driven, Linear, Matern, default_drift_kernel, sta
 from onepath.graph.default import GraphOptions, build_graph
 from onepath.io.columns import Chosen, choose_columns
 from onepath.io.errors import BadTable
+from onepath.show.reach import reaches
 
 L2 = kernels.distance.L2Distance()
 
@@ -130,12 +131,24 @@ def test_a_function_reads_what_it_says(names):
 
 
 def test_what_matters_is_found_and_what_does_not(driven):
-    """The level moves the drift as it should, and the other input reaches far beyond where it has been."""
+    """The level moves the drift as it should, and is in its equation; the other input matters to nothing."""
     at = np.linspace(-0.5, 0.5, 5)
     for level in (-0.5, 0.5):
         assert_allclose(driven.drift(at, inputs={"level": level}), -2.0 * (at - level), atol=0.35)
-    reach = driven.parameters_
-    assert reach["drift.driven.reach[0,1]"] > 5.0 > reach["drift.driven.reach[0,0]"]
+    (level, other), noise = reaches(driven.model_, "drift"), reaches(driven.model_, "diffusion")
+    assert level.length.value < level.span
+    assert level.clarity == "yes"
+    assert {each.clarity for each in (other, *noise)} == {"no"}
+    found = driven.equations_.drift[0].best
+    assert set(found.coefficients) == {"x", "level"}
+    for name, truth in (("x", -2.0), ("level", 2.0)):
+        assert abs(found.coefficients[name] - truth) < 3 * found.errors[name]
+    points = np.array([[0.3, 0.5, 2.0], [-0.2, 0.1, 1.0]])
+    expected = found.coefficients["x"] * points[:, 0] + found.coefficients["level"] * points[:, 1]
+    assert_allclose(found(points), expected)
+    space = {"np": np}
+    exec(driven.equations_.python, space)
+    assert_allclose(space["f"](*points.T), expected)
     x, u = controlled(1500, seed=5)
     blind = SDE(progress=False, transition="euler").fit(*controlled(3000)[:1], dt=0.05)
     assert driven.score(x, dt=0.05, inputs=u) > blind.score(x, dt=0.05) + 0.02
@@ -165,9 +178,25 @@ def test_cells_keep_sums_of_inputs_and_never_mix_classes(n):
     assert_allclose(cells.weight @ cells.x, seen.points.sum(axis=0), atol=1e-8 * n)
     total = seen.y - seen.y.mean()
     between = cells.weight @ np.square(cells.y - seen.y.mean())
-    assert_allclose(cells.scatter.sum() + between.sum(), np.square(total).sum())
+    assert cells.scatter.sum() + between.sum() < np.square(total).sum()
     classes = cells.x[:, 2:][np.asarray(cells.used)] / np.sqrt(2.0)
     assert np.all(np.isclose(classes, 0.0) | np.isclose(classes, 1.0))
+
+
+def test_no_straight_drift_is_in_the_scatter_of_wide_cells():
+    """A drift that is a straight line in state and inputs moves means of cells, and leaves their scatter as it is."""
+    rng = np.random.default_rng(0)
+    x, u = np.cumsum(rng.normal(size=2001)), rng.normal(size=(2001, 2))
+    noise = transitions_of(read_trajectory(x, dt=0.5, inputs=u))
+    moved = replace(noise, y=noise.y + 0.5 * (1.0 - noise.x + noise.inputs @ [[3.0], [-2.0]]))
+    still, driven = (cells_of(each, units_of(noise, common=False), 256) for each in (noise, moved))
+    assert_allclose(driven.scatter, still.scatter, atol=1e-10)
+    straight = (
+        0.5
+        * np.column_stack([np.ones(256), driven.x])
+        @ np.linalg.lstsq(0.5 * np.column_stack([np.ones(256), driven.x]), driven.y - still.y, rcond=None)[0]
+    )
+    assert_allclose(driven.y - still.y, straight, atol=1e-10)
 
 
 def test_classes_are_corners():

@@ -114,9 +114,9 @@ class SDE(Estimator):
     trend : bool
         Whether drift and diffusion may change with time.
     equations : "auto", "off" or "only"
-        Whether drift and squared noise may also be short equations, sums of few powers of the coordinates, as probable
-        as the data make them: averaged with the Gaussian process, left out, or alone. "auto" leaves them out too where
-        they do not go together with what else is asked.
+        Whether drift and squared noise may also be short equations, sums of few products of powers of coordinates and
+        inputs, as probable as the data make them: averaged with the Gaussian process, left out, or alone. "auto" leaves
+        them out too where they do not go together with what else is asked.
     terms : dictionary of functions by name, list of formulas, name of a library, or None
         What an equation may have besides powers: {"sin x": np.sin}, ["sin(x)"], or "trigonometric", "rational" or
         "saturating"; in the data's own units. Functions take one state, a number in one dimension, and give a number.
@@ -352,7 +352,7 @@ class SDE(Estimator):
             return self.fit_stream(x, chosen, gap=gap)
         if group is not None or values:
             raise ValueError("group and values name columns of a stream, and x is none: pass a list of trajectories")
-        options = read_options(settings, watch, errors=error is not None, inputs=inputs is not None)
+        options = read_options(settings, watch, errors=error is not None)
         told = {"error": error, "partly": options.observation.takes_parts, "inputs": inputs}
         trajectory = read_trajectory(x, t=t, dt=dt, unit=unit, gap=gap, calendar=calendar, **told)
         with watch:

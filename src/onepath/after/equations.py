@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from onepath.after.equation import with_error
+from onepath.data.inputs import SEASON, Variables, in_equations
 from onepath.gp.terms import Terms
 from onepath.graph.formula import Formula
 from onepath.graph.links import LINKS
@@ -50,20 +51,25 @@ class Written:
 
     terms: Terms
     coefficients: Floats  # of terms in standard deviations
+    variables: Variables = ()
 
     @in_double
     def __call__(self, x: Floats) -> Floats:
-        terms, d = self.terms, len(self.terms.exponents[0])
-        points = x.reshape(-1, 1) if d == 1 else np.atleast_2d(x)
+        terms, d = self.terms, self.terms.dimension
+        line = d + len(self.variables) == 1
+        points = x.reshape(-1, 1) if line else np.atleast_2d(x)
+        if self.variables:
+            points = np.concatenate([points[:, :d], in_equations(self.variables, points[:, d:])], axis=1)
         values = terms.jets(points / np.asarray(terms.scale) - np.asarray(terms.origin))[:, 0] @ self.coefficients
-        return values.reshape(x.shape if d == 1 and x.ndim < 2 else x.shape[:-1])
+        return values.reshape(x.shape if line and x.ndim < 2 else x.shape[:-1])
 
 
 @dataclass(frozen=True)
 class Equation:
     """A function as a sum of terms, and the probability that it is this one. It can be called, with points (n, d).
 
-    In one dimension points (n,) will do. Coefficients are posterior means, errors posterior standard deviations.
+    Values of inputs are columns after the state's. In one dimension without inputs points (n,) will do. Coefficients
+    are posterior means, errors posterior standard deviations.
     """
 
     of: str  # "drift", "squared noise of y"
@@ -131,7 +137,7 @@ class Equations:
 
     drift: tuple[Candidates, ...]
     noise: tuple[Candidates, ...]
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of coordinates, and of inputs after them
 
     @property
     def all(self) -> tuple[Candidates, ...]:
@@ -175,10 +181,10 @@ def equations_of(model: Model) -> Equations | None:
     several = " of {}" if model.dimension > 1 else ""
     drift = tuple(
         _candidates(model, formulas, i, f"drift{several.format(name)}", scale[i] / time)
-        for i, name in enumerate(model.names)
+        for i, name in enumerate(() if graph.knows_drift else model.names)
     )
     noise: tuple[Candidates, ...] = ()
-    if graph.structure != "full":
+    if graph.structure != "full" and not graph.knows_diffusion:
         entries = range(len(unit))
         common = graph.structure == "isotropic"
         noise = tuple(
@@ -191,13 +197,13 @@ def equations_of(model: Model) -> Equations | None:
             )
             for i in entries
         )
-    return Equations(drift, noise, model.names)
+    return Equations(drift, noise, (*model.names, *(one.name for one in model.variables)))
 
 
 def _candidates(model: Model, formulas: Formulas, f: int, of: str, factor: float) -> Candidates:
     """Equations of one function, in the data's units: `factor` times the terms' coefficients in standardised ones."""
     terms, mass = formulas.terms, np.asarray(formulas.mass)[f]
-    units, names = terms.units(), term_names(terms, model.names)
+    units, names = terms.units(), term_names(terms, model.names, model.variables)
     found, shares = [], {name[0]: 0.0 for name in names}
     for e in np.flatnonzero(mass > 0):
         used = np.flatnonzero(np.asarray(formulas.mean)[f, e])
@@ -206,14 +212,15 @@ def _candidates(model: Model, formulas: Formulas, f: int, of: str, factor: float
         for k in used:
             shares[names[k][0]] += float(mass[e])
         parts = tuple(Term(*names[k], float(values[k]), float(errors[k])) for k in used)
-        found.append((float(mass[e]), parts, Written(terms, values * units)))
+        found.append((float(mass[e]), parts, Written(terms, values * units, model.variables)))
     none = 1.0 - float(mass.sum())
     if f >= formulas.drifts and (constant := _constant(model, f, factor)) is not None:
         share, term = constant
         share, none = share * none, none * (1.0 - share)
         same = next((i for i, one in enumerate(found) if [part.name for part in one[1]] == ["1"]), None)
         if same is None:
-            function = Written(terms, np.where(terms.degrees == 0, term.coefficient, 0.0))
+            alone = np.where(terms.degrees == 0, term.coefficient, 0.0)
+            function = Written(terms, alone, model.variables)
             found.append((share, (term,), function))
         else:
             found[same] = (found[same][0] + share, *found[same][1:])
@@ -246,17 +253,39 @@ def _entry(model: Model, latent: float) -> float:
 Named = tuple[str, str, str, tuple[tuple[str, int], ...] | None]
 
 
-def term_names(terms: Terms, names: tuple[str, ...]) -> list[Named]:
+class Symbol(NamedTuple):
+    """What a term is a product of: as text, LaTeX and Python."""
+
+    text: str
+    latex: str
+    python: str
+
+
+def symbols(names: tuple[str, ...], variables: Variables) -> list[Symbol]:
+    """Of coordinates, and of columns of inputs."""
+    found = [Symbol(name, latex_name(name), identifier(name)) for name in names]
+    for one in variables:
+        latex, code = latex_name(one.name), identifier(one.name)
+        if one.kind != SEASON:
+            found.append(Symbol(one.name, latex, code))
+            continue
+        period = f"{one.period:.6g}"
+        for wave in ("cos", "sin"):
+            text = f"{wave}(2π {one.name}/{period})"
+            formula = rf"\{wave}(2\pi\, {latex}/{period})"
+            found.append(Symbol(text, formula, f"np.{wave}(2 * np.pi * {code} / {one.period!r})"))
+    return found
+
+
+def term_names(terms: Terms, names: tuple[str, ...], variables: Variables = ()) -> list[Named]:
     """Of each term as text, LaTeX and Python, and as factors; the constant is "1"."""
     found: list[Named] = []
     for powers in terms.exponents:
-        own = [(name, power) for name, power in zip(names, powers, strict=True) if power]
-        text = " ".join(name if power == 1 else f"{name}^{power}" for name, power in own)
-        latex = r"\, ".join(
-            latex_name(name) if power == 1 else f"{latex_name(name)}^{{{power}}}" for name, power in own
-        )
-        code = " * ".join(identifier(name) if power == 1 else f"{identifier(name)}**{power}" for name, power in own)
-        found.append((text or "1", latex, code or "1", tuple(own)))
+        own = [(one, power) for one, power in zip(symbols(names, variables), powers, strict=True) if power]
+        text = " ".join(one.text if power == 1 else f"{one.text}^{power}" for one, power in own)
+        latex = r"\, ".join(one.latex if power == 1 else f"{one.latex}^{{{power}}}" for one, power in own)
+        code = " * ".join(one.python if power == 1 else f"{one.python}**{power}" for one, power in own)
+        found.append((text or "1", latex, code or "1", tuple((one.text, power) for one, power in own)))
     code_names = [identifier(name) for name in names]
     for name, function in terms.own:
         code = f"terms[{name!r}]({', '.join(code_names)})"

@@ -9,6 +9,7 @@ from onepath.data.seasons import with_clockwork
 from onepath.data.streaming import Streamed
 from onepath.data.trajectory import Trajectory, read_bounds, with_period
 from onepath.graph.velocity import rates_of
+from onepath.inference.equations.choice import with_inputs
 from onepath.inference.equations.expressions import named_terms
 from onepath.inference.fit import cautions, fit, fit_streamed
 from onepath.inference.options import FitOptions
@@ -56,7 +57,8 @@ def _by_name(options: FitOptions, settings: Mapping[str, Any], trajectory: Traje
     if options.equations is None:
         return options
     own = named_terms(settings["terms"], trajectory)
-    return options._replace(equations=options.equations._replace(own=own))
+    variables = () if trajectory.inputs is None else trajectory.inputs.variables
+    return options._replace(equations=with_inputs(options.equations._replace(own=own), variables))
 
 
 def _methods(settings: Mapping[str, Any], options: FitOptions) -> Methods:

@@ -87,6 +87,16 @@ def coded(variables: Variables, u: Floats) -> Floats:
     return np.concatenate([one.coded(column) for one, column in zip(variables, u.T, strict=True)], axis=1)
 
 
+def in_equations(variables: Variables, u: Floats) -> Floats:
+    """u (n, q) as equations have it (n, k): numbers as they are, of a season cos and sin of its phase."""
+    return coded(variables, u) * in_equation_units(variables)
+
+
+def in_equation_units(variables: Variables) -> Floats:
+    """What one of each column is there (k,)."""
+    return np.concatenate([[1.0 / ROOT if one.kind == SEASON else 1.0] * one.columns for one in variables])
+
+
 def owners(variables: Variables) -> tuple[int, ...]:
     """Which input each column belongs to."""
     return tuple(i for i, one in enumerate(variables) for _ in range(one.columns))

@@ -142,6 +142,16 @@ class Graph(Module):
         return sum(function.outputs for function in _unknown(self.drift))
 
     @property
+    def knows_drift(self) -> bool:
+        """Whether something is known of the drift, to which what is unknown, if anything, is added."""
+        return self.physics is not None and self.physics.drift is not None
+
+    @property
+    def knows_diffusion(self) -> bool:
+        """Whether something is known of the diffusion, of which what is unknown, if anything, is a factor."""
+        return self.physics is not None and self.physics.diffusion is not None
+
+    @property
     def unknown_coordinates(self) -> np.ndarray:
         """The coordinates whose drift is unknown, in the order of the latents."""
         return np.flatnonzero(_is_unknown(self.drift))

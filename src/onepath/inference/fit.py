@@ -15,9 +15,10 @@ from onepath.graph.graph import Graph
 from onepath.graph.laws import EULER, LINEARISED, Law
 from onepath.inference.adequacy import Stiffness, stiffness_of
 from onepath.inference.disturbance.clustered import guessed, is_clustered
-from onepath.inference.disturbance.disturbance import since_of, steps_of
+from onepath.inference.disturbance.disturbance import Disturbance, since_of, steps_of
 from onepath.inference.disturbance.turns import in_turns
 from onepath.inference.equations.beside import with_equations
+from onepath.inference.equations.hypotheses import Told
 from onepath.inference.learning.constant import relevelled
 from onepath.inference.learning.criterion import Stage
 from onepath.inference.learning.learned import LearnedTheta
@@ -33,7 +34,7 @@ from onepath.inference.learning.search import (
 )
 from onepath.inference.observation import Exact, Observation
 from onepath.inference.options import FitOptions
-from onepath.inference.posterior.clustering import Level, clustering_of, within_record
+from onepath.inference.posterior.clustering import Clustering, Level, clustering_of, within_record
 from onepath.inference.posterior.formulas import Formulas
 from onepath.inference.posterior.increments import increments
 from onepath.inference.posterior.mixture import Completed, CompletionOptions, complete_at, with_features
@@ -146,7 +147,7 @@ def fit_cells(cells: Cells, transitions: Transitions, units: Units, options: Fit
         stiffness = Stiffness(stiffness_of(completed.posterior.most_probable, cells).change, stiffness.shift)
     forgotten = stiffness is not None and stiffness.state_is_forgotten  # then drift and noise are not told apart
     if options.equations is not None and (options.equations.alone or not forgotten):
-        completed = with_equations(completed, learned, cells, units, options.equations)
+        completed = with_equations(completed, learned, cells, units, options.equations, transitions.variables)
     return Fit(transitions, units, completed, learned, stiffness)
 
 
@@ -161,28 +162,36 @@ def _completed_like(
     like: Fit,
     options: FitOptions,
     learned: LearnedTheta | None,
-    level: Change | None,
+    clustering: Clustering | None,
     cells: Cells | None = None,
 ) -> Completed:
     """At the parameters of another fit and, with what was learned there, at those that its posterior averages over."""
     posterior, completion = like.completed.posterior, like.completed.completion
     graph, mask = posterior.graph, posterior.mask
     cells = _cells(transitions, like.units, options) if cells is None else cells
-    clustering = None
-    if level is not None:
-        u, since = like.units.places(transitions.points), level.since
-        clustering = clustering_of(level.level, cells, u, since)
     how = _completion(options, graph, like.units)
     return complete_at(graph, mask, cells, how, learned, completion.weights, clustering)
 
 
-def _disturbed(plain: Fit, transitions: Transitions, since: Floats, options: FitOptions) -> Fit:
-    """In turns with what increments are beside N(m, V); equations are left where nothing is found."""
-    formulas, options = plain.completed.posterior.formulas, options._replace(equations=None)
+def _clustering(change: Change, cells: Cells, units: Units, transitions: Transitions) -> Clustering:
+    """What a level that changes leaves of what cells of these transitions say."""
+    return clustering_of(change.level, cells, units.places(transitions.points), change.since)
 
-    def averaged(found: Fit, seen: Transitions, level: Level | None) -> Fit:
-        change = None if level is None else Change(level, since)
-        return found._replace(completed=_completed_like(seen, found, options, found.learned, change))
+
+def _disturbed(plain: Fit, transitions: Transitions, since: Floats, options: FitOptions) -> Fit:
+    """In turns with what increments are beside N(m, V); equations are asked of what is left in the end."""
+    formulas, asked, options = plain.completed.posterior.formulas, options.equations, options._replace(equations=None)
+
+    def averaged(found: Fit, seen: Transitions, disturbance: Disturbance) -> Fit:
+        change = None if disturbance.level is None else Change(disturbance.level, since)
+        cells = _cells(seen, found.units, options)
+        clustering = None if change is None else _clustering(change, cells, found.units, seen)
+        completed = _completed_like(seen, found, options, found.learned, clustering, cells)
+        stiffness = found.stiffness
+        if asked is not None and not (stiffness is not None and stiffness.state_is_forgotten):
+            told = Told(*disturbance.shares, clustering, disturbance.constant_noise)
+            completed = with_equations(completed, found.learned, cells, found.units, asked, seen.variables, told)
+        return found._replace(completed=completed)
 
     assert options.disturbance is not None
     found = in_turns(
@@ -223,10 +232,10 @@ def widened(found: Fit, since: Floats, options: FitOptions, cells: Cells | None 
     spread = within_record(law.spread, law.memory, transitions.dt, since)
     change = Change(Level(4.0 * spread**2, law.memory, learned=False), since)
     cells = _cells(transitions, found.units, options) if cells is None else cells
-    completed = _completed_like(transitions, found, options, found.learned, change, cells)
-    wide = completed.posterior
-    posterior = changed(wide, mass=plain.mass, band_mass=wide.for_bands)
-    return found._replace(completed=completed._replace(posterior=posterior))
+    clustering = _clustering(change, cells, found.units, transitions)
+    wide = _completed_like(transitions, found, options, found.learned, clustering, cells)
+    posterior = changed(wide.posterior, mass=plain.mass, band_mass=wide.posterior.for_bands)
+    return found._replace(completed=wide._replace(posterior=posterior))
 
 
 def _cells(transitions: Transitions, units: Units, options: FitOptions) -> Cells:

@@ -37,13 +37,8 @@ class FitOptions(NamedTuple):
     equations: EquationOptions | None = None
 
 
-def read_options(
-    settings: Mapping[str, Any], watch: Callable[[int, float], None], errors: bool = False, inputs: bool = False
-) -> FitOptions:
-    """The options that settings of `SDE`, by name, stand for.
-
-    `errors` is whether readings come with their own, `inputs` whether anything drives the state besides.
-    """
+def read_options(settings: Mapping[str, Any], watch: Callable[[int, float], None], errors: bool = False) -> FitOptions:
+    """The options that settings of `SDE`, by name, stand for; `errors` is whether readings come with their own."""
     _check(settings)
     learn, search = settings["learn"], None
     if learn is not None:
@@ -58,7 +53,7 @@ def read_options(
         solver=SOLVERS[settings["solver"]],
         search=search,
         disturbance=chosen_disturbance(settings),
-        equations=chosen_equations(settings, {"errors of readings": errors, "inputs": inputs}),
+        equations=chosen_equations(settings, {"errors of readings": errors}),
         **{name: settings[name] for name in ("fixed", "cells", "tolerance", "smoothing")},
     )
 

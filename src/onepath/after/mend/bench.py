@@ -68,8 +68,7 @@ class Bench:
     def fitted(self, trajectory: Trajectory, own: Settings) -> Model:
         """A model with these settings beside the plain ones."""
         settings = self.settings | own
-        given = {"errors": trajectory.error is not None, "inputs": trajectory.inputs is not None}
-        options = read_options(settings, self.timer.watch, **given)
+        options = read_options(settings, self.timer.watch, errors=trajectory.error is not None)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # of a candidate that does not do; the table has its verdict
             return learn(trajectory, settings, options, time.perf_counter())[0]

@@ -7,7 +7,6 @@ import numpy as np
 
 from onepath.data.transitions import Transitions
 from onepath.inference.disturbance.disturbance import LOG_2PI, Disturbance, Steps, steps_of
-from onepath.inference.posterior.clustering import Level
 from onepath.inference.posterior.mixture import Completed
 from onepath.inference.posterior.posterior import informed
 from onepath.inference.result import Fit
@@ -35,12 +34,12 @@ def in_turns(
     guess: Guess,
     searched: Callable[[Transitions], Fit],
     completed: Callable[[Fit, Transitions], Fit],
-    averaged: Callable[[Fit, Transitions, Level | None], Fit],
+    averaged: Callable[[Fit, Transitions, Disturbance], Fit],
 ) -> Fit:
     """The plain fit where the data do not speak for the disturbance, else one of what it leaves.
 
     `searched` is a fit of transitions, `completed` one at the parameters of another, `averaged` one at all those that
-    the posterior of the other averages over.
+    the posterior of the other averages over, with equations beside.
     """
     under_plain = _steps(plain, transitions, since)
     disturbance, seen = guess(transitions, under_plain)
@@ -51,7 +50,7 @@ def in_turns(
         found = searched(seen)
         found, disturbance = _settled(found, transitions, since, disturbance, completed)
         seen = disturbance.as_gaussian(transitions, _steps(found, transitions, since))
-    found = averaged(found, seen, disturbance.level)
+    found = averaged(found, seen, disturbance)
     steps = _steps(found, transitions, since)
     told = _told(found, transitions, disturbance.described(steps), steps)
     # a plain fit may take for structure what it does not know of: its evidence has paid for that, its likelihood not

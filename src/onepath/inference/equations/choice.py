@@ -3,35 +3,58 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from onepath.data.inputs import NUMBER, SEASON, Variables
 from onepath.graph.physics import Known
 from onepath.inference.equations.beside import EquationOptions
 from onepath.inference.observation import Exact
 
 CHOICES = ("auto", "off", "only")
+ROLES = ("drift", "diffusion")
 
 APART: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("learn other than 'evidence'", lambda given: given["learn"] != "evidence"),
     ("a solver other than 'fisher'", lambda given: given["solver"] != "fisher"),
     ("smoothing", lambda given: given["smoothing"] > 0),
     ("a link other than 'softplus' or 'exp'", lambda given: given["link"] == "identity"),
-    ("what is known of drift or diffusion", lambda given: _is(given, Known) or _is(given, dict)),
-    ("a kernel of your own", lambda given: given["drift"] is not None or given["diffusion"] is not None),
+    ("coordinates that are known rates", lambda given: _is(given, dict)),
+    ("a kernel of your own", lambda given: any(_is_kernel(given[role]) for role in ROLES)),
     ("order=2", lambda given: given["order"] == 2),
     ("measurement", lambda given: given["measurement"] is not None),
     ("exposure", lambda given: given["exposure"] is not None),
     ("an observation of your own", lambda given: not isinstance(given["observation"], Exact | None)),
     ("periodic", lambda given: given["periodic"] is not None),
-    ("season", lambda given: given["season"] is not None),
     ("trend", lambda given: bool(given["trend"])),
 )
 """What equations do not go together with, in words."""
 
-FOUND = ("jumps", "volatility", "tails")
-"""What they do not go together with where it is found; where it is not, the answer is the plain fit's."""
+BESIDE: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
+    ("what is known of drift or diffusion", lambda given: _is(given, Known)),
+    *((name, lambda given, name=name: bool(given[name])) for name in ("jumps", "volatility", "tails")),
+)
+"""Beside what they are asked for, but not alone, and not of terms of the user's own."""
+
+
+DRIVEN = (NUMBER, SEASON)
+"""Inputs that equations have terms of."""
+
+
+def with_inputs(options: EquationOptions, variables: Variables) -> EquationOptions | None:
+    """The same, or none where an input is a class or a trend."""
+    other = [one for one in variables if one.kind not in DRIVEN]
+    if not other:
+        return options
+    if options.alone or options.own:
+        asked = "equations='only'" if options.alone else "terms"
+        raise ValueError(f"Equations have no terms of a {other[0].kind} yet, as {other[0].name} is: leave out {asked}.")
+    return None
 
 
 def _is(given: Mapping[str, Any], kind: type) -> bool:
-    return any(isinstance(given[role], kind) for role in ("drift", "diffusion"))
+    return any(isinstance(given[role], kind) for role in ROLES)
+
+
+def _is_kernel(given: Any) -> bool:
+    return given is not None and not isinstance(given, Known | dict)
 
 
 def chosen_equations(given: Mapping[str, Any], data: Mapping[str, bool]) -> EquationOptions | None:
@@ -41,7 +64,7 @@ def chosen_equations(given: Mapping[str, Any], data: Mapping[str, bool]) -> Equa
         raise ValueError(f"equations={asked!r} is not known. Choose one of {', '.join(map(repr, CHOICES))}.")
     own = given["terms"] is not None
     never = [name for name, holds in APART if holds(given)] + [name for name, there in data.items() if there]
-    against = never + [name for name in FOUND if given[name]]
+    against = never + [name for name, holds in BESIDE if holds(given)]
     if asked == "only" and against:
         raise ValueError(
             f"equations='only' does not go together with {against[0]} yet: leave one of them out, or take "

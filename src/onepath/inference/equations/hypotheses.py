@@ -20,6 +20,7 @@ from onepath.inference.equations.gaussians import Steps, steps_at
 from onepath.inference.equations.regression import Fitted, Squares, linear, nearly, variances
 from onepath.inference.equations.subsets import Simplicity, kept, searched
 from onepath.inference.learning.learned import LearnedTheta
+from onepath.inference.posterior.clustering import Clustering
 from onepath.inference.posterior.mixture import Completed
 from onepath.numerics.arrays import Flags, Floats, Integers
 
@@ -69,6 +70,28 @@ class Prior(NamedTuple):
 PRIOR = Prior()
 
 
+class Told(NamedTuple):
+    """What increments that are not normal say, of what they would if they were.
+
+    Shares of the information about drift and diffusion, how cells say it together where the noise's level changes, and
+    how probable constant noise then is, where that is known better than from normal increments.
+    """
+
+    drift: float = 1.0
+    diffusion: float = 1.0
+    clustering: Clustering | None = None
+    constant_noise: float | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether cells say of the diffusion what normal increments do."""
+        return self.clustering is None and self.diffusion == 1.0
+
+
+WHOLE = Told()
+"""Increments are normal."""
+
+
 class Hypotheses(NamedTuple):
     """Equations of one function: which terms, ln p(data | subset) p(subset), and the process's own, to compare."""
 
@@ -87,17 +110,18 @@ class Hypotheses(NamedTuple):
 
 def drift_hypotheses(seen: "Seen", f: int, terms: Terms, prior: Prior) -> Hypotheses:
     """Of coordinate f of the drift."""
-    design, cells = terms.jets(seen.cells.x, seen.graph.order), seen.cells
+    read, cells = seen.read(f, terms), seen.cells
+    design, degrees = terms.jets(cells.x, seen.graph.order)[:, :, read], terms.degrees[read]
     size = root_mean_square(design[:, 0], cells.weight)
     rows, slopes, latent = seen.rows[:, :, f], seen.slopes[:, f], seen.latent[:, f]
     acted = np.matmul(rows, design / size)  # (c, r, terms)
-    information = np.tensordot(acted, acted, axes=((0, 1), (0, 1)))
+    information = seen.told.drift * np.tensordot(acted, acted, axes=((0, 1), (0, 1)))
     target = np.matmul(rows, latent[:, :, None])[:, :, 0]  # R q̂
-    right = np.tensordot(acted, target, axes=((0, 1), (0, 1))) - np.tensordot(
+    right = seen.told.drift * np.tensordot(acted, target, axes=((0, 1), (0, 1))) - np.tensordot(
         design / size, slopes, axes=((0, 1), (0, 1))
     )
-    precisions = [np.full(terms.count, (reach * seen.amplitudes[f]) ** -2.0) for reach in prior.drift_reaches]
-    simplicity = prior.among(terms.degrees)
+    precisions = [np.full(len(degrees), (reach * seen.amplitudes[f]) ** -2.0) for reach in prior.drift_reaches]
+    simplicity = prior.among(degrees)
 
     def judge(subsets: Flags) -> Floats:
         return averaged([linear(subsets, information, right, precision).evidence for precision in precisions])
@@ -107,7 +131,7 @@ def drift_hypotheses(seen: "Seen", f: int, terms: Terms, prior: Prior) -> Hypoth
     fitted = best_of([linear(subsets[best], information, right, precision) for precision in precisions])
     equation = np.log(prior.drift) - simplicity.log_total
     process = seen.linear_evidence(f) + np.log1p(-prior.drift)
-    return Hypotheses(subsets[best], in_terms(fitted, size), values[best] + equation, process)
+    return Hypotheses(*among(read, subsets[best], in_terms(fitted, size)), values[best] + equation, process)
 
 
 def diffusion_hypotheses(seen: "Seen", entry: int, terms: Terms, prior: Prior, constant: float | None) -> Hypotheses:
@@ -117,7 +141,9 @@ def diffusion_hypotheses(seen: "Seen", entry: int, terms: Terms, prior: Prior, c
     it is no other hypothesis.
     """
     alone = constant is not None and len(seen.graph.unit) == 1
-    low = terms.degrees <= SQUARED_DEGREE
+    low = (terms.degrees <= SQUARED_DEGREE) & seen.read(seen.graph.drifts + entry, terms)
+    if not seen.told.is_whole:
+        return _around(seen, entry, low, terms, prior, constant)
     design, degrees = terms.jets(seen.cells.x)[:, 0, low], terms.degrees[low]
     size = root_mean_square(design, seen.cells.weight)
     simplicity = prior.among(degrees)
@@ -130,26 +156,74 @@ def diffusion_hypotheses(seen: "Seen", entry: int, terms: Terms, prior: Prior, c
     subsets = first[kept(roughly, SCORED, 0.0)]
     fits = [variances(subsets, whole, squares, near, precision) for precision in precisions]
     values = averaged([each.evidence for each in fits]) + simplicity.of(subsets)
-    varies = subsets[:, degrees > 0].any(axis=1)
+    values = _beforehand(values, np.any(subsets[:, degrees > 0], axis=1), simplicity, prior, alone)
+    best = kept(values, MOST, LEAST)
+    chosen = best_of([Fitted(*(part[best] for part in each)) for each in fits])
+    subsets, fitted = among(low, subsets[best], in_terms(chosen, size))
+    process = seen.variance_evidence(seen.graph.drifts + entry, float(squares.loss(near)))
+    return Hypotheses(subsets, fitted, values[best], _of_process(process, constant, seen, prior))
+
+
+def _beforehand(values: Floats, varies: Flags, simplicity: Simplicity, prior: Prior, alone: bool) -> Floats:
+    """With how probable squared noises are; constant ones, which may be no hypothesis of their own, more so."""
     values = values + np.log(prior.diffusion) - simplicity.log_total
     if alone:
         values[~varies] = -np.inf
     else:
         values[~varies] += np.log(prior.constant / prior.diffusion) + simplicity.log_total - np.log(simplicity.odds)
-    best = kept(values, MOST, LEAST)
-    chosen = best_of([Fitted(*(part[best] for part in each)) for each in fits])
-    subsets, fitted = among(low, subsets[best], in_terms(chosen, size))
-    process = seen.variance_evidence(seen.graph.drifts + entry, float(squares.loss(near)))
+    return values
+
+
+def _of_process(evidence: float, constant: float | None, seen: "Seen", prior: Prior) -> float:
+    """With how probable it is that a noise is no equation, constant noise among its members or not."""
     if constant is not None:
-        process -= np.log1p(-min(constant, 1.0 - 1e-12)) / len(seen.graph.unit)
-    return Hypotheses(subsets, fitted, values[best], process + np.log1p(-prior.diffusion))
+        evidence -= np.log1p(-min(constant, 1.0 - 1e-12)) / len(seen.graph.unit)
+    return float(evidence + np.log1p(-prior.diffusion))
+
+
+def _around(seen: "Seen", entry: int, low: Flags, terms: Terms, prior: Prior, constant: float | None) -> Hypotheses:
+    """Of a squared noise of which cells say less than normal increments do: as far as a quadratic tells.
+
+    Around the values a that completion has found, its slopes are the likelihood's, and its curvature is what is left
+    of the information.
+    """
+    f, told, weight = seen.graph.drifts + entry, seen.told, seen.cells.weight
+    design, degrees = terms.jets(seen.cells.x)[:, 0, low], terms.degrees[low]
+    size, simplicity = root_mean_square(design, weight), prior.among(degrees)
+    near, squares, tiled = seen.squares(entry)
+    slope, root = squares.around(near)
+    whole = np.tile(design / size, (tiled, 1))
+    rows = np.reshape(root[:, None] * np.column_stack([whole, near]), (tiled, len(weight), -1))
+    left = told.diffusion * np.tensordot(rows, rows, axes=((0, 1), (0, 1)))
+    if told.clustering is not None:
+        left = told.clustering.information(np.swapaxes(rows, 0, 1))
+    information, right = left[:-1, :-1], left[:-1, -1] - whole.T @ slope
+    # against no noise at all, as a regression's evidence is, and from there to the values that were found
+    none = slope @ near - 0.5 * float(left[-1, -1])
+    precisions = [np.full(len(degrees), reach**-2.0) for reach in prior.diffusion_reaches]
+
+    def judge(subsets: Flags) -> Floats:
+        return averaged([linear(subsets, information, right, precision).evidence for precision in precisions]) + none
+
+    subsets, values = searched(judge, simplicity)
+    alone = constant is not None and len(seen.graph.unit) == 1
+    values = _beforehand(values, np.any(subsets[:, degrees > 0], axis=1), simplicity, prior, alone)
+    first = kept(values, SCORED, 0.0)
+    fitted = best_of([linear(subsets[first], information, right, precision) for precision in precisions])
+    positive = np.all(fitted.coefficients @ whole.T > 0.0, axis=1)
+    values = np.where(positive, values[first], -np.inf)
+    best = kept(values, MOST, LEAST)
+    chosen = Fitted(*(part[best] for part in fitted))
+    process = _of_process(seen.variance_evidence(f, 0.0), constant, seen, prior)
+    return Hypotheses(*among(low, subsets[first][best], in_terms(chosen, size)), values[best], process)
 
 
 class Seen:
     """What a completed graph says about each of its functions, the others held still."""
 
-    def __init__(self, found: Completed, learned: LearnedTheta, cells: Cells) -> None:
+    def __init__(self, found: Completed, learned: LearnedTheta, cells: Cells, told: Told = WHOLE) -> None:
         self.graph: Graph = found.posterior.graph
+        self.told = told
         self.cells, self.learned = cells, learned
         place = found.completion.place
         self.rows, self.slopes, self.latent = place.rows, place.slopes, place.latent
@@ -160,13 +234,24 @@ class Seen:
         self.blocks = found.completion.blocks
         self.steps: Steps = steps_at(self.graph, self.latent, cells)
 
+    def read(self, f: int, terms: Terms) -> Flags:
+        """Terms of what one function reads, in their order."""
+        reads = [each.reads for each in self.graph.unknown for _ in range(each.outputs)][f]
+        if reads is None:
+            return np.ones(terms.count, bool)
+        powers = np.delete(np.asarray(terms.exponents), reads, axis=1)
+        return np.r_[~powers.any(axis=1), np.ones(len(terms.own), bool)]
+
     def curvature(self, f: int) -> tuple[Floats, Floats]:
         """Fisher's matrix I + φᵀCφ of one function's weights, and these."""
         p = self.weights.shape[1]
         block = next(each for each in self.blocks if f in each.functions)
         own = np.flatnonzero(block.weights // p == f)
-        lower = block.lower[own]
-        return lower @ lower.T, self.weights.ravel()[block.weights[own]]
+        lower, weights = block.lower[own], self.weights.ravel()[block.weights[own]]
+        share = self.told.drift if f < self.graph.drifts else self.told.diffusion
+        if share == 1.0:
+            return lower @ lower.T, weights
+        return share * (lower @ lower.T) + (1.0 - share) * np.eye(len(own)), weights
 
     def linear_evidence(self, f: int) -> float:
         """Of a drift's process: ½ bᵀ(I + A)⁻¹b - ½ ln det(I + A) at the best parameters, then around these."""

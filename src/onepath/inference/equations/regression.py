@@ -74,6 +74,12 @@ class Squares(NamedTuple):
         loss = 0.5 * (np.log(variance) @ self.weight + (1.0 / variance) @ self.total)
         return np.where(positive, loss, np.inf)
 
+    def around(self, value: Floats) -> tuple[Floats, Floats]:
+        """Slopes of the loss in values (c,), and roots of its expected curvature."""
+        variance = self.gain * value + self.rest
+        slope = 0.5 * self.gain * (self.weight / variance - self.total / np.square(variance))
+        return slope, np.sqrt(0.5 * self.weight) * self.gain / variance
+
 
 def nearly(subsets: Flags, design: Floats, squares: Squares, near: Floats, precision: Floats) -> Floats:
     """Evidence of each subset up to a constant, as if what squares say were as quadratic everywhere as it is `near`."""

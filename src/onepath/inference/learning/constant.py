@@ -35,7 +35,7 @@ def may_be_constant(graph: Graph, mask: Mask) -> bool:
 
     Not with kernels of the user's, fixed parameters of the diffusion, the identity link or correlated noise.
     """
-    if graph.physics is not None and graph.physics.diffusion is not None:  # what is constant is a factor of it
+    if graph.knows_diffusion:  # what is constant is a factor of it
         return False
     parameters = graph.parameters
     possible, learned = parameters_of(parameters, learnable(parameters)), parameters_of(parameters, mask)

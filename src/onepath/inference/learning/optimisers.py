@@ -24,6 +24,7 @@ class Optimum(NamedTuple):
     curvature: Floats | None  #: (k, k), its second derivatives, if known
     evaluations: int  #: of the criterion
     outcome: str  #: how the search ended
+    unread: Floats | None = None  #: (k,), of reaches ln of how much likelier it is that their input does not matter
 
 
 def descend(criterion: Criterion, start: Floats, bounds: Floats, most: int) -> Optimum:

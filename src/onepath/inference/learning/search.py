@@ -7,7 +7,7 @@ import numpy as np
 
 from onepath.data.cells import Cells, cells_of, coarser
 from onepath.data.transitions import Transitions, Units
-from onepath.gp.parameters import Mask, learnable, pack, parameters_of
+from onepath.gp.parameters import REACH, Mask, learnable, pack, parameters_of
 from onepath.graph.graph import Graph, graph_at
 from onepath.graph.parts import parts_of
 from onepath.inference.completion import Solver, initial_weights, objective_of
@@ -19,6 +19,7 @@ from onepath.inference.learning.learned import LearnedTheta
 from onepath.inference.learning.optimisers import Criterion, Optimum, descend, explore, settle
 from onepath.inference.learning.prior import ParameterPrior
 from onepath.inference.learning.robust import RandomisedLoss, robust_learning
+from onepath.inference.learning.unread import unread
 from onepath.numerics.arrays import Floats, Integers
 
 LEARNERS = ("evidence", "crossval", "bayesopt")
@@ -105,9 +106,11 @@ def search_by_evidence(problem: Problem, options: SearchOptions, starts: Floats 
         current, starts = better, optimum.theta[None]
         evidence = _evidence(problem._replace(graph=current, cells=cells), options)
     optimum = settle(evidence, optimum, prior.bounds, parts_of(graph, mask))
-    same_noise = None
+    named, same_noise = parameters_of(graph.parameters, mask), None
+    if optimum.curvature is not None and any(each.role == REACH for each in named):
+        optimum = optimum._replace(unread=unread(named, evidence, prior, optimum))
     if optimum.curvature is not None and may_be_constant(graph, mask):
-        same_noise = constant_noise(parameters_of(graph.parameters, mask), evidence, prior, optimum)
+        same_noise = constant_noise(named, evidence, prior, optimum)
     return LearnedTheta(graph_at(current, mask, optimum.theta), prior, optimum, constant=same_noise)
 
 

@@ -45,10 +45,16 @@ class Formulas(Module):
     mean: Float[Array | np.ndarray, "f e terms"]
     root: Float[Array | np.ndarray, "f e terms terms"]
     least: Float[Array | np.ndarray, ""]
-    lower: Float[Array | np.ndarray, " d"]
-    upper: Float[Array | np.ndarray, " d"]
+    lower: Float[Array | np.ndarray, " dq"]
+    upper: Float[Array | np.ndarray, " dq"]
     link: str = eqx.field(static=True)
     drifts: int = eqx.field(static=True)
+    entries: int | None = eqx.field(static=True, default=None)  # of σ; None: all functions after the drift's
+
+    @property
+    def noises(self) -> int:
+        """How many of the functions are entries of σ."""
+        return len(self.mass) - self.drifts if self.entries is None else self.entries
 
     @property
     def probability(self) -> Floats:
@@ -97,7 +103,7 @@ class Formulas(Module):
         value = xp.maximum(squared[..., :1], self.least)
         spread = xp.sqrt(value)
         latent, first, second = LINKS[self.link].inverse_jet(spread, xp)
-        k, d = squared.shape[-1], len(self.terms.exponents[0])
+        k, d = squared.shape[-1], self.terms.dimension
         if k == 1:
             return latent
         held = squared[..., :1] <= self.least
@@ -152,7 +158,7 @@ class Formulas(Module):
         varies = np.any((np.asarray(self.mean) != 0.0) & (self.terms.degrees > 0), axis=2)  # (f, e)
         mass = np.asarray(self.mass)
         same = np.sum(np.where(varies, 0.0, mass), axis=1) + (1.0 - mass.sum(axis=1)) * of_process
-        return float(np.prod(same[self.drifts :]))
+        return float(np.prod(same[self.drifts : self.drifts + self.noises]))
 
     def weights(self, u: Floats, process: Floats, bands: bool) -> Floats:
         """How much members of the process, whose masses are given (s,), and equations count: (n, s + e, f)."""
