@@ -28,6 +28,9 @@ from onepath.inference.posterior.mixture import Completed
 from onepath.numerics.arrays import Floats
 from onepath.numerics.modules import changed
 
+DRIVEN = 3
+"""Degree of monomials in the state alone where there are inputs: that of those in two dimensions."""
+
 LEAST_SQUARE = 1e-4
 """Of σ², in units of the noise's mean square: what an equation that says less is taken for."""
 
@@ -42,9 +45,10 @@ class EquationOptions(NamedTuple):
 def terms_of(units: Units, own: Own = (), variables: Variables = ()) -> Terms:
     """Monomials about the user's zero, of inputs too, and the user's own."""
     d = len(units.scale)
-    alone = monomials(d, DEGREES.get(d) or _highest(d))
+    degree = DEGREES.get(d) or _highest(d)
     if units.input_location is None or units.input_scale is None:
-        return Terms(units.location / units.scale, units.scale, alone, own)
+        return Terms(units.location / units.scale, units.scale, monomials(d, degree), own)
+    alone = monomials(d, min(degree, DRIVEN))
     origin = np.r_[units.location / units.scale, units.input_location / units.input_scale]
     scale = np.r_[units.scale, units.input_scale * in_equation_units(variables)]
     return Terms(origin, scale, _with_inputs(alone, len(scale) - d, variables), own, d)
