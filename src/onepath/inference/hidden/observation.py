@@ -115,7 +115,7 @@ class Hidden(Observation):
         is off by, and so is the first fit. s² is the information on a factor on Q, by that of exact readings.
         """
         steps = self._steps(readings, fit, path)
-        near = fit_to(filtered_transitions(readings, path, steps), fit)
+        near = fit_to(filtered_transitions(readings, path, steps), with_factor(fit, path.scales[0]))
         power = _power(found, readings)
         if power > WHOLE:
             return near
@@ -131,6 +131,13 @@ class Hidden(Observation):
         """Steps from filtered states by the fit's own law; what that leaves unexplained is what the filter does."""
         state = path.found.state[:, : path.size]
         return steps_from(fit, np.concatenate([state[:1], state[:-1]]), readings.dt, readings.driven)
+
+
+def with_factor(fit: Fit, scale: float) -> Fit:
+    """The same with σ² times e^scale, whose level is a parameter and so does not move between searches for those."""
+    graph = fit.completed.posterior.graph
+    moved = replace(graph, unit=np.exp(0.5 * scale) * np.asarray(graph.unit))
+    return fit._replace(completed=fit.completed._replace(posterior=replace(fit.completed.posterior, graph=moved)))
 
 
 def _power(found: Search, readings: Readings) -> float:
