@@ -9,14 +9,15 @@ from onepath.data.trajectory import Trajectory
 from onepath.data.transitions import Transitions
 from onepath.graph.laws import LINEARISED
 from onepath.inference.hidden.bands import with_information
-from onepath.inference.hidden.filter import filtered, judged
+from onepath.inference.hidden.filter import filtered
 from onepath.inference.hidden.first import first_path, quiet_path
-from onepath.inference.hidden.learning import Path, Search, followed, search, some_of, with_exposure
+from onepath.inference.hidden.known import MUCH, Known, forgotten, known
+from onepath.inference.hidden.learning import Path, Search, followed, search, with_exposure
 from onepath.inference.hidden.reading import Observed, Reading, Readings, readings_of
 from onepath.inference.hidden.steps import Law, Steps, steps_from
 from onepath.inference.observation import FitTo, Observation
 from onepath.inference.result import Fit
-from onepath.numerics.arrays import Floats, Integers
+from onepath.numerics.arrays import Floats, Integers, evenly
 
 TURNS = 30
 """Of the filter with the fit, at most, between learning kernels first and last."""
@@ -30,11 +31,8 @@ WHOLE, FARTHEST = 0.9, 2.5
 FAINT = 0.05
 """A power from which nearly all was taken for noise of readings, and turns are tried from none of it too."""
 
-MUCH = 0.2
-"""Of a state, forgotten in a step: then noise is nearly like what moves the state, and turns are tried likewise."""
-
-SURE = 0.5
-"""Standard deviation, beforehand, of ln of a factor on the drift, for the bands of noise."""
+PLACES = 256
+"""At which the mean of σ² is known as well as a factor on it."""
 
 UNCERTAIN = 10.0
 """A state this many times less certain than usual, in variances, is none to learn from."""
@@ -65,17 +63,19 @@ class Hidden(Observation):
         if self.reading.order == 1 and self.reading.exposure is None:
             starts = self._ordered(readings, starts[0], path, fit_to)
         fit, path, found = self._turned(readings, starts[0], path, fit_to)
-        if len(starts) > 1 and (_power(found, readings) < FAINT or _forgotten(path) > MUCH):
+        if len(starts) > 1 and (_power(found, readings) < FAINT or forgotten(path) > MUCH):
             plain = fit_to(unfiltered_transitions(readings), None)
             again = self._turned(readings, plain, quiet_path(readings), fit_to)
             fit, path, found = max((fit, path, found), again, key=lambda end: float(end[2].judged.value))
         fit = fit_to(filtered_transitions(readings, path, self._steps(readings, fit, path)), None)
         path, found = _searched(readings, self._law(fit), path)
-        observed = _observed(readings, found, path)
-        path = followed(readings, self._law(fit), path, observed.scales)
-        completed = self._law(fit).completed
+        ends = known(readings, found, path)
+        observed = _observed(readings, found, path, ends)
+        path = followed(readings, self._law(fit), path, np.append(observed.scales, 0.0))
+        completed, states = self._law(fit).completed, fit.transitions
+        places = fit.units.places(states.points[evenly(len(states), PLACES)])
         completed = completed._replace(
-            posterior=with_information(completed.posterior, observed.share),
+            posterior=with_information(completed.posterior, places, np.sqrt(observed.share), ends.level),
             evidence=completed.evidence + density_ratio(readings, path),
         )
         return fit._replace(completed=completed, transitions=filtered_transitions(readings, path), observed=observed)
@@ -144,14 +144,8 @@ def _power(found: Search, readings: Readings) -> float:
     return float(np.sqrt(found.judged.sizes / (0.5 * readings.total)))
 
 
-def _forgotten(path: Path) -> float:
-    """Of the state, in a usual step."""
-    turned = path.rows.flow[:, : path.size, : path.size] - np.eye(path.size)
-    return float(np.median(np.linalg.norm(turned, 2, axis=(1, 2))))
-
-
 def _searched(readings: Readings, law: Law, path: Path) -> tuple[Path, Search]:
-    path = followed(readings, law, path, path.scales)
+    path = followed(readings, law, path, np.concatenate([[0.0], path.scales[1:-1], [0.0]]))
     if readings.reading.exposure == "learn":
         path = with_exposure(readings, law, path)
     found = search(path.rows, path.setting, path.scales, readings)
@@ -187,9 +181,10 @@ def filtered_transitions(
     if steps is None:
         turned = rows.flow[to, :size, :size] - np.eye(size)
         mean = rows.mean[to, :size] + np.einsum("nij,nj->ni", turned, start - rows.near[to, :size])
+        mean = np.exp(path.scales[-1]) * mean
         covariance = np.exp(path.scales[0]) * rows.covariance[to, :size, :size]
     else:
-        mean, covariance = steps.mean[to], np.exp(path.scales[0]) * steps.covariance[to]
+        mean, covariance = np.exp(path.scales[-1]) * steps.mean[to], np.exp(path.scales[0]) * steps.covariance[to]
     y = np.array(mean)
     gain = found.gain[to, moved]
     beyond = _as_increments(covariance[:, moved, moved], found.variance[to], gain, found.innovation[to])
@@ -219,24 +214,8 @@ def density_ratio(readings: Readings, path: Path) -> float:
     return 0.5 * float(np.sum(logs[0] - logs[1]))
 
 
-def _observed(readings: Readings, found: Search, path: Path) -> Observed:
-    """Variances with bands by the curvature of the likelihood, and what it says about a factor on Q.
-
-    A factor on the drift is not known either: where a step forgets much, it is nearly what noise of readings is.
-    """
-    learned, variance = readings.learned, np.exp(found.scales[1:])
-    judged_too = judged(np.append(found.scales, 0.0), some_of(path.rows), path.setting)
-    fisher = judged_too.fisher + np.diag(np.append(np.zeros(len(found.scales)), 1.0 / SURE**2))
-    free = np.concatenate([[True], learned, [True]])
-    # in variances, not in their logarithms: near 0 those mean nothing
-    slope = np.concatenate([[1.0], variance, [1.0]])[free]
-    inverse = np.linalg.pinv(fisher[np.ix_(free, free)] / (slope[:, None] * slope), hermitian=True)
-    deviation = np.zeros(len(variance))
-    deviation[learned] = np.sqrt(np.maximum(np.diagonal(inverse)[1:-1], 0.0))
-    low, high = (np.sqrt(np.maximum(variance + sign * 1.645 * deviation, 0.0)) for sign in (-1, 1))
-    # functions are learned from innovations' sizes; noise of readings that is not known either leaves less
-    left = 1.0 / max(inverse[0, 0] * float(fisher[0, 0]), 1.0)
-    share = float(np.clip(left * found.judged.sizes / (0.5 * readings.total), 1e-6, 1.0))
-    noise = np.where(learned, np.sqrt(variance), 0.0)
-    low, high = np.where(learned, low, 0.0), np.where(learned, high, 0.0)
+def _observed(readings: Readings, found: Search, path: Path, ends: Known) -> Observed:
+    learned, variance = readings.learned, np.exp(found.scales[1:-1])
+    noise, low, high = (np.where(learned, np.sqrt(each), 0.0) for each in (variance, ends.low, ends.high))
+    share = float(np.clip(found.judged.sizes / (0.5 * readings.total), 1e-6, 1.0))
     return Observed(readings.reading, noise, low, high, learned, found.judged.value, share, path.exposure)
