@@ -99,7 +99,9 @@ def _deviations(found: Search, free: Flags) -> tuple[float, Floats]:
     variance = np.exp(found.scales[1:-1])
     # in variances, not in their logarithms: near 0 those mean nothing
     slope = np.concatenate([[1.0], variance, [1.0]])[free]
-    inverse = np.linalg.pinv(found.judged.fisher[np.ix_(free, free)] / (slope[:, None] * slope), hermitian=True)
+    fisher = found.judged.fisher[np.ix_(free, free)] / (slope[:, None] * slope)
+    unit = np.sqrt(np.maximum(np.diagonal(fisher), np.finfo(float).tiny))
+    inverse = np.linalg.pinv(fisher / (unit[:, None] * unit), hermitian=True) / (unit[:, None] * unit)
     learned, deviation = free[1:-1], np.zeros(len(variance))
     deviation[learned] = np.sqrt(np.maximum(np.diagonal(inverse)[1 : 1 + np.sum(learned)], 0.0))
     return float(inverse[0, 0]), deviation

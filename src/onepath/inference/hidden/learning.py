@@ -142,7 +142,7 @@ def free_scales(readings: Readings) -> Flags:
 
 
 def weighed(scales: Floats, rows: Rows, setting: Setting) -> Judged:
-    """The likelihood, with what is known beforehand of a factor on the drift: without it, none is found for no drift."""
+    """The likelihood, with what is known beforehand of a factor on the drift, which no data say where there is none."""
     found, drift = judged(scales, rows, setting), scales[-1] / SURE**2
     last = np.eye(len(scales))[-1]
     fisher = found.fisher + np.outer(last, last) / SURE**2
