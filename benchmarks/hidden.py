@@ -10,7 +10,10 @@ exact fit to the readings, `measurement="learn"` on the readings, the same on th
 environment of the peers (with onepath on its path), StochasticForceInference, which corrects for noise of readings by
 the covariance of neighbours. Relative errors of drift and diffusion, coverage of 90 % bands and noise found are along
 the clean path; seconds are the processor's, compilations included where a fit is the first of its kind. Finished cells
-are kept in the output file and not computed again.
+are kept in the output file and not computed again. Parts of the seeds may run side by side, each on a core of its own:
+
+    taskset -c 3 python benchmarks/hidden.py --first 3 --seeds 1 --jobs 1 -o parts/hidden-3.json
+    python benchmarks/resumable.py parts/hidden-*.json -o benchmarks/results/hidden.json
 """
 
 import argparse
@@ -162,6 +165,7 @@ def _median(cells, method, part):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0, help="seed")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--transitions", type=int, default=10_000)
     parser.add_argument("--noises", default="0,0.5,1,3")
@@ -174,7 +178,7 @@ def main():
     results = kept(options.output)
     tasks = [
         (name, float(noise), options.transitions, seed, tuple(options.methods.split(",")))
-        for seed in range(options.seeds)
+        for seed in range(options.first, options.first + options.seeds)
         for name in options.processes.split(",")
         for noise in options.noises.split(",")
         if f"{name}/{float(noise):g}/{options.transitions}/{seed}" not in results

@@ -1,9 +1,16 @@
-"""Many independent cells of a benchmark on several cores: finished ones are kept in a file and not computed again."""
+"""Many independent cells of a benchmark on several cores: finished ones are kept in a file and not computed again.
 
+    python benchmarks/resumable.py parts/hidden-*.json -o benchmarks/results/hidden.json
+
+puts together what several runs kept, each of other seeds, with what is in the last file already.
+"""
+
+import argparse
 import json
 import multiprocessing
 import os
 import time
+from pathlib import Path
 
 from onepath.io.atomic import write_atomically
 
@@ -50,3 +57,18 @@ def finish(run, tasks, output, jobs, table):
     text = table(results)
     output.with_suffix(".txt").write_text(text + "\n")
     print(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="+", type=Path)
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    options = parser.parse_args()
+    results = kept(options.output)
+    for part in options.parts:
+        results |= kept(part)
+    save(options.output, results)
+
+
+if __name__ == "__main__":
+    main()

@@ -4,6 +4,7 @@ import io
 import json
 import re
 
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 from onepath import SDE, load
 from onepath.cli import app
 from onepath.compare.processes import PROCESSES
+from onepath.inference.hidden.bands import with_information
 from onepath.inference.hidden.blur import blurred
 from onepath.inference.hidden.filter import Rows, Setting, filtered, judged, smoothed
 from onepath.inference.hidden.learning import Path
@@ -141,6 +143,26 @@ def test_noise_and_diffusion_are_told_apart(noisy):
     assert sde.diagnose().fits
     assert sde.score(z[:1000], dt=0.02) > raw.score(z[:1000], dt=0.02) + 0.02
     assert sde.evidence_ > raw.evidence_ + 20
+
+
+@in_double
+def test_what_is_known_of_the_level_of_noise_is_said_by_draws(noisy):
+    """Draws of σ² vary in their mean as was asked; drifts vary as they did, but for what they share with that level."""
+    model = noisy[3].model_
+    posterior, u = model.posterior.most_probable, np.linspace(-2.0, 2.0, 40)[:, None]
+    rng, first = np.random.default_rng(0), posterior.graph.drifts
+    normals, none = rng.standard_normal((4000, posterior.members.lower.shape[1])), np.zeros((4000, first + 1, 40))
+
+    def levels(posterior):
+        latent = posterior.draws(u, np.zeros(4000, int), normals, none)[:, :, first:]
+        return np.log(np.mean(np.square(posterior.graph.entries(jnp.asarray(latent))), axis=(1, 2)))
+
+    for level in (1e-4, 4e-4):
+        told = with_information(posterior, u, 0.5, level)
+        assert np.var(levels(told)) == pytest.approx(level, rel=0.1)
+        moments = [each.moments(u) for each in (posterior, told)]
+        np.testing.assert_array_equal(moments[1][0], moments[0][0])
+        np.testing.assert_allclose(moments[1][1][:, 0, 0], moments[0][1][:, 0, 0], rtol=0.05)
 
 
 def test_hidden_states_are_nearer_than_readings_and_within_their_bands(noisy):
