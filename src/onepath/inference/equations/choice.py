@@ -17,7 +17,6 @@ APART: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("what is known of drift or diffusion", lambda given: _is(given, Known) or _is(given, dict)),
     ("a kernel of your own", lambda given: given["drift"] is not None or given["diffusion"] is not None),
     ("order=2", lambda given: given["order"] == 2),
-    ("measurement", lambda given: given["measurement"] is not None),
     ("exposure", lambda given: given["exposure"] is not None),
     ("an observation of your own", lambda given: not isinstance(given["observation"], Exact | None)),
     ("periodic", lambda given: given["periodic"] is not None),
@@ -25,6 +24,9 @@ APART: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("trend", lambda given: bool(given["trend"])),
 )
 """What equations do not go together with, in words."""
+
+NOISY = ("measurement", "errors of readings")
+"""What "only" does not go together with; else equations are beside what is filtered, as far as that tells of them."""
 
 FOUND = ("jumps", "volatility", "tails")
 """What they do not go together with where it is found; where it is not, the answer is the plain fit's."""
@@ -39,12 +41,14 @@ def chosen_equations(given: Mapping[str, Any], data: Mapping[str, bool]) -> Equa
     asked = given["equations"]
     if asked not in CHOICES:
         raise ValueError(f"equations={asked!r} is not known. Choose one of {', '.join(map(repr, CHOICES))}.")
-    own = given["terms"] is not None
-    never = [name for name, holds in APART if holds(given)] + [name for name, there in data.items() if there]
+    own, data = given["terms"] is not None, {**data, "measurement": given["measurement"] is not None}
+    there = [name for name, is_there in data.items() if is_there]
+    never = [name for name, holds in APART if holds(given)] + [name for name in there if name not in NOISY]
     against = never + [name for name in FOUND if given[name]]
-    if asked == "only" and against:
+    noisy = [name for name in there if name in NOISY]
+    if asked == "only" and against + noisy:
         raise ValueError(
-            f"equations='only' does not go together with {against[0]} yet: leave one of them out, or take "
+            f"equations='only' does not go together with {(against + noisy)[0]} yet: leave one of them out, or take "
             "equations='auto', which leaves the equations out where they cannot be asked for."
         )
     if asked == "only" and given["noise"] == "full":

@@ -28,6 +28,12 @@ SETTLED = 0.5
 WHOLE, FARTHEST = 0.9, 2.5
 """A power from which one fit goes nearly all the way, and the largest by which one that does not is corrected."""
 
+TOLD = 1 / 3
+"""A power from which drifts may be equations; noise may be one from `WHOLE` on.
+
+Equations are judged as if increments were exact, and bands of those that win by too little evidence are too narrow.
+"""
+
 FAINT = 0.05
 """A power from which nearly all was taken for noise of readings, and turns are tried from none of it too."""
 
@@ -68,6 +74,7 @@ class Hidden(Observation):
             again = self._turned(readings, plain, quiet_path(readings), fit_to)
             fit, path, found = max((fit, path, found), again, key=lambda end: float(end[2].judged.value))
         fit = fit_to(filtered_transitions(readings, path, self._steps(readings, fit, path)), None)
+        fit = with_told_equations(fit, _power(found, readings))
         path, found = _searched(readings, self._law(fit), path)
         ends = known(readings, found, path)
         observed = _observed(readings, found, path, ends)
@@ -138,6 +145,17 @@ def with_factor(fit: Fit, scale: float) -> Fit:
     graph = fit.completed.posterior.graph
     moved = replace(graph, unit=np.exp(0.5 * scale) * np.asarray(graph.unit))
     return fit._replace(completed=fit.completed._replace(posterior=replace(fit.completed.posterior, graph=moved)))
+
+
+def with_told_equations(fit: Fit, power: float) -> Fit:
+    """Without those of which innovations tell too little."""
+    posterior = fit.completed.posterior
+    formulas = posterior.formulas
+    if formulas is None or power > WHOLE:
+        return fit
+    of_drift = np.arange(len(formulas.mass)) < formulas.drifts
+    left = replace(formulas, mass=np.where(of_drift[:, None], formulas.mass, 0.0)) if power > TOLD else None
+    return fit._replace(completed=fit.completed._replace(posterior=replace(posterior, formulas=left)))
 
 
 def _power(found: Search, readings: Readings) -> float:
