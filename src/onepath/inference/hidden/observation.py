@@ -74,7 +74,7 @@ class Hidden(Observation):
             again = self._turned(readings, plain, quiet_path(readings), fit_to)
             fit, path, found = max((fit, path, found), again, key=lambda end: float(end[2].judged.value))
         fit = fit_to(filtered_transitions(readings, path, self._steps(readings, fit, path)), None)
-        fit = with_told_equations(fit, _power(found, readings))
+        fit = with_told_equations(fit, _power(found, readings) if forgotten(path) <= MUCH else 0.0)
         path, found = _searched(readings, self._law(fit), path)
         ends = known(readings, found, path)
         observed = _observed(readings, found, path, ends)
