@@ -170,6 +170,13 @@ def _noise(kept):
     }
 
 
+def _with_equations(kept):
+    return {
+        "none-equations": lambda: hidden_tables.none_table(kept),
+        "ratios-equations": lambda: hidden_tables.ratio_text(kept),
+    }
+
+
 def _kinds(kept):
     return {
         "velocity": lambda: hidden_tables.velocity_table(kept),
@@ -205,6 +212,7 @@ PAGES = {
     },
     "hidden.md": {
         "hidden": _noise,
+        "hidden-equations": _with_equations,
         "hidden-500": lambda kept: {"short": lambda: hidden_tables.short_table(kept)},
         "hidden-kinds": _kinds,
     },

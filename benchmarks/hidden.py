@@ -1,6 +1,7 @@
 """Readings with noise: how near does a fit to them come to the fit of the path without?
 
     python benchmarks/hidden.py --seeds 10 --jobs 16 -o benchmarks/results/hidden.json
+    python benchmarks/hidden.py --equations auto --seeds 10 --jobs 16 -o benchmarks/results/hidden-equations.json
     python benchmarks/hidden.py --transitions 500 --noises 0,0.5,1 --seeds 20 -o benchmarks/results/hidden-500.json
     .venv-peers/bin/python benchmarks/hidden.py --methods force-inference -o benchmarks/results/hidden-peer.json
 
@@ -8,9 +9,13 @@ Five processes in one dimension, two with noise that depends on the state and th
 with errors of some share of an increment's root mean square. Beside each other: the exact fit to the clean path, the
 exact fit to the readings, `measurement="learn"` on the readings, the same on the clean path (noise 0). In the
 environment of the peers (with onepath on its path), StochasticForceInference, which corrects for noise of readings by
-the covariance of neighbours. Relative errors of drift and diffusion, coverage of 90 % bands and noise found are along
-the clean path; seconds are the processor's, compilations included where a fit is the first of its kind. Finished cells
-are kept in the output file and not computed again.
+the covariance of neighbours. Fits are of the process alone, or all of them with equations beside it. Relative errors of
+drift and diffusion, coverage of 90 % bands and noise found are along the clean path; seconds are the processor's,
+compilations included where a fit is the first of its kind. Finished cells are kept in the output file and not computed
+again. Parts of the seeds may run side by side, each on a core of its own:
+
+    taskset -c 3 python benchmarks/hidden.py --first 3 --seeds 1 --jobs 1 -o parts/hidden-3.json
+    python benchmarks/resumable.py parts/hidden-*.json -o benchmarks/results/hidden.json
 """
 
 import argparse
@@ -44,11 +49,11 @@ def judged(fit, process, at):
     return {key: round(float(value), 5) for key, value in scores.items()}
 
 
-def fit_onepath(x, dt, **settings):
+def fit_onepath(x, dt, equations, **settings):
     import onepath
 
     begun = time.process_time()
-    model = onepath.SDE(progress=False, **settings).fit(x, dt=dt).model_
+    model = onepath.SDE(progress=False, equations=equations, **settings).fit(x, dt=dt).model_
     names = ("drift", "diffusion", "drift_band", "diffusion_band")
     found = {name: getattr(model, name) for name in names} | {"seconds": time.process_time() - begun}
     if model.observed is not None:
@@ -80,26 +85,26 @@ def simulated(name, transitions, seed):
 
 
 @lru_cache(1)
-def fit_to_clean(name, transitions, seed):
+def fit_to_clean(name, transitions, seed, equations):
     """The same for every noise."""
     from onepath.compare.processes import PROCESSES as KNOWN
 
-    return fit_onepath(simulated(name, transitions, seed), KNOWN[name].dt)
+    return fit_onepath(simulated(name, transitions, seed), KNOWN[name].dt, equations)
 
 
 def run(task):
     """One process, noise and seed: {key: scores of each method}."""
     from onepath.compare.processes import PROCESSES as KNOWN
 
-    name, noise, transitions, seed, wanted = task
+    name, noise, transitions, seed, wanted, equations = task
     process = KNOWN[name]
     x = simulated(name, transitions, seed)
     size = noise * float(np.sqrt(np.mean(np.square(np.diff(x, axis=0)))))
     z = x + size * np.random.default_rng([7000, seed]).standard_normal(x.shape)
     methods = {
-        "clean": lambda: fit_to_clean(name, transitions, seed),
-        "raw": lambda: fit_onepath(z, process.dt),
-        "filtered": lambda: fit_onepath(z, process.dt, measurement="learn"),
+        "clean": lambda: fit_to_clean(name, transitions, seed, equations),
+        "raw": lambda: fit_onepath(z, process.dt, equations),
+        "filtered": lambda: fit_onepath(z, process.dt, equations, measurement="learn"),
         "force-inference": lambda: fit_force_inference(z, process.dt, name),
     }
     results = {}
@@ -162,6 +167,7 @@ def _median(cells, method, part):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0, help="seed")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--transitions", type=int, default=10_000)
     parser.add_argument("--noises", default="0,0.5,1,3")
@@ -169,12 +175,13 @@ def main():
     parser.add_argument(
         "--methods", default="clean,raw,filtered", help="or force-inference, by an environment of its own"
     )
+    parser.add_argument("--equations", choices=("off", "auto"), default="off")
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/hidden.json"))
     options = parser.parse_args()
     results = kept(options.output)
     tasks = [
-        (name, float(noise), options.transitions, seed, tuple(options.methods.split(",")))
-        for seed in range(options.seeds)
+        (name, float(noise), options.transitions, seed, tuple(options.methods.split(",")), options.equations)
+        for seed in range(options.first, options.first + options.seeds)
         for name in options.processes.split(",")
         for noise in options.noises.split(",")
         if f"{name}/{float(noise):g}/{options.transitions}/{seed}" not in results

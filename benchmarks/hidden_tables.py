@@ -124,6 +124,16 @@ def percent(value):
     return "" if value is None else f"{100 * value:+.1f} %".replace("-", "−")
 
 
+MOVED = {
+    "friction": ("filtered", "told", "differences"),
+    "force": ("filtered", "told", "differences"),
+    "diffusion": ("filtered", "differences"),
+}
+"""What of a particle is judged, and by which methods."""
+
+SYMBOLS = {"diffusion": "σ²"}
+
+
 def velocity_table(results):
     """A row a particle, step and noise."""
     rows = []
@@ -132,12 +142,17 @@ def velocity_table(results):
             continue
         name, step, noise = case.rsplit(" ", 2)
         row = [f"{name}, {float(step):g}, {float(noise):g}", str(len(cells))]
-        for part in ("friction", "force", "diffusion"):
-            row += [percent(middle(cells, of(method, part))) for method in ("filtered", "differences")]
+        for part, methods in MOVED.items():
+            row += [percent(middle(cells, of(method, part))) for method in methods]
         covers = [number(mean(cells, "filtered", f"{field}_coverage"), 2) for field, _ in FIELDS]
         rows.append([*row, *covers])
-    columns = [f"{what}{end}" for what in ("friction", "force", "σ²") for end in ("", ", differences")]
+    ends = {"filtered": "", "told": ", told", "differences": ", differences"}
+    columns = [f"{SYMBOLS.get(what, what)}{ends[method]}" for what, methods in MOVED.items() for method in methods]
     return markdown(["particle, step, noise", "seeds", *columns, "f covered", "σ covered"], rows)
+
+
+BLURRED = {"diffusion": ("exact", "told", "learned"), "stiffness": ("exact", "told", "learned", "state told")}
+"""What of a blurred process is judged, and by which methods."""
 
 
 def blur_table(results):
@@ -146,10 +161,10 @@ def blur_table(results):
     for (kind, case), cells in grouped(results).items():
         if kind == "blur":
             row = [case.rsplit(" ", 1)[0], str(len(cells))]
-            for part in ("diffusion", "stiffness"):
-                row += [percent(middle(cells, of(method, part))) for method in ("exact", "told", "learned")]
+            for part, methods in BLURRED.items():
+                row += [percent(middle(cells, of(method, part))) for method in methods]
             rows.append([*row, number(middle(cells, of("learned", "exposure")))])
-    columns = [f"{what}, {how}" for what in ("σ²", "stiffness") for how in ("exact", "told", "learned")]
+    columns = [f"{SYMBOLS.get(what, what)}, {how}" for what, methods in BLURRED.items() for how in methods]
     return markdown(["", "seeds", *columns, "exposure found"], rows)
 
 

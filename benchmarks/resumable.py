@@ -1,15 +1,14 @@
 """Many independent cells of a benchmark on several cores: finished ones are kept in a file and not computed again.
 
-    python benchmarks/resumable.py benchmarks/results/inputs.json shards/*.json
+    python benchmarks/resumable.py parts/hidden-*.json -o benchmarks/results/hidden.json
 
-makes one file of what several runs have kept, each of its own seeds or groups; the first may be there or not. A run of
-one job takes the first core that it may: give each of several that run at once a core of its own, as `taskset` does.
+puts together what several runs kept, each of other seeds, with what is in the last file already.
 """
 
+import argparse
 import json
 import multiprocessing
 import os
-import sys
 import time
 from pathlib import Path
 
@@ -61,11 +60,14 @@ def finish(run, tasks, output, jobs, table):
 
 
 def main():
-    output, *shards = map(Path, sys.argv[1:])
-    results = kept(output)
-    for shard in shards:
-        results |= kept(shard)
-    save(output, results)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="+", type=Path)
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    options = parser.parse_args()
+    results = kept(options.output)
+    for part in options.parts:
+        results |= kept(part)
+    save(options.output, results)
 
 
 if __name__ == "__main__":

@@ -224,7 +224,8 @@ def _learned_noise(model: Model) -> list[str]:
     if model.stiffness is not None and model.stiffness.change > COARSE:
         said.append(
             f"A step lasts {model.stiffness.change:.2g} relaxation times, so noise of readings and diffusion are "
-            "hardly told apart: both are less certain than their bands say. Read more often, or give the error."
+            "hardly told apart: their bands are wide, and the truth may be anywhere in them. Read more often, or give "
+            "the error."
         )
     return said
 

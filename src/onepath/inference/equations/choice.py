@@ -19,7 +19,6 @@ APART: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("coordinates that are known rates", lambda given: _is(given, dict)),
     ("a kernel of your own", lambda given: any(_is_kernel(given[role]) for role in ROLES)),
     ("order=2", lambda given: given["order"] == 2),
-    ("measurement", lambda given: given["measurement"] is not None),
     ("exposure", lambda given: given["exposure"] is not None),
     ("an observation of your own", lambda given: not isinstance(given["observation"], Exact | None)),
     ("periodic", lambda given: given["periodic"] is not None),
@@ -27,12 +26,14 @@ APART: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
 )
 """What equations do not go together with, in words."""
 
+NOISY = ("measurement", "errors of readings")
+"""What "only" does not go together with; else equations are beside what is filtered, as far as that tells of them."""
+
 BESIDE: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("what is known of drift or diffusion", lambda given: _is(given, Known)),
     *((name, lambda given, name=name: bool(given[name])) for name in ("jumps", "volatility", "tails")),
 )
 """Beside what they are asked for, but not alone, and not of terms of the user's own."""
-
 
 DRIVEN = (NUMBER, SEASON)
 """Inputs that equations have terms of."""
@@ -62,12 +63,14 @@ def chosen_equations(given: Mapping[str, Any], data: Mapping[str, bool]) -> Equa
     asked = given["equations"]
     if asked not in CHOICES:
         raise ValueError(f"equations={asked!r} is not known. Choose one of {', '.join(map(repr, CHOICES))}.")
-    own = given["terms"] is not None
-    never = [name for name, holds in APART if holds(given)] + [name for name, there in data.items() if there]
+    own, data = given["terms"] is not None, {**data, "measurement": given["measurement"] is not None}
+    there = [name for name, is_there in data.items() if is_there]
+    never = [name for name, holds in APART if holds(given)] + [name for name in there if name not in NOISY]
     against = never + [name for name, holds in BESIDE if holds(given)]
-    if asked == "only" and against:
+    noisy = [name for name in there if name in NOISY]
+    if asked == "only" and against + noisy:
         raise ValueError(
-            f"equations='only' does not go together with {against[0]} yet: leave one of them out, or take "
+            f"equations='only' does not go together with {(against + noisy)[0]} yet: leave one of them out, or take "
             "equations='auto', which leaves the equations out where they cannot be asked for."
         )
     if asked == "only" and given["noise"] == "full":

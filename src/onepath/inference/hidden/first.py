@@ -21,7 +21,7 @@ def first_path(readings: Readings) -> Path:
     reading, d = readings.reading, readings.z.shape[1]
     rate, noise = _of_positions(readings) if reading.order == 1 else _of_velocities(readings)
     learned, unit = readings.learned, readings.unit
-    scales = np.concatenate([[0.0], np.log(np.where(learned, noise / np.where(learned, unit, 1.0), 1.0))])
+    scales = np.concatenate([[0.0], np.log(np.where(learned, noise / np.where(learned, unit, 1.0), 1.0)), [0.0]])
     steps, setting = _walk(readings, rate), _before(readings)
     exposure = None
     if reading.exposure is not None:
@@ -39,7 +39,7 @@ def quiet_path(readings: Readings) -> Path:
     walk = first_path(readings)
     unit = np.where(readings.learned, readings.unit, 1.0)
     least = np.where(readings.learned, np.log(LEAST * mean_squares(readings) / unit), 0.0)
-    scales = np.concatenate([[0.0], least])
+    scales = np.concatenate([[0.0], least, [0.0]])
     return walk._replace(scales=scales, found=filtered(scales, walk.rows, walk.setting))
 
 

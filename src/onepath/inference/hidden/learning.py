@@ -20,6 +20,17 @@ SCORINGS, ENOUGH = 30, 1e-2
 EXPOSURES = (0.01, 1.0)
 """Between which the share of a step is searched that readings average over."""
 
+SURE = 0.5
+"""Standard deviation, beforehand, of ln of a factor on the drift."""
+
+ADVICE = {
+    1: "what was learned says that it runs away between readings. Look for outliers and for long gaps, or leave out "
+    "what readings were said to be",
+    2: "what was learned says that velocities run away between readings, which those of a body do not. Are these "
+    "positions, read often enough to see how they move? Otherwise leave out order=2",
+}
+"""Where the filter loses a state, by the order."""
+
 LONGEST_STEP = 2.0
 """Of a logarithm in one step of that search."""
 
@@ -35,7 +46,7 @@ class Path(NamedTuple):
 
     rows: Rows
     setting: Setting
-    scales: Floats  # ln of a factor on Q, and of each channel's learned variance
+    scales: Floats  # ln of a factor on Q, of each channel's learned variance, and of a factor on the drift
     found: Filtered
     size: int  # of the state without means over an exposure
     exposure: float | None  # the share of a step that a reading averages over
@@ -52,12 +63,23 @@ class Search(NamedTuple):
     scales: Floats
     judged: Judged
 
+    @property
+    def likelihood(self) -> float:
+        """Without what was known beforehand."""
+        return float(self.judged.value) + 0.5 * float(self.scales[-1] / SURE) ** 2
+
+
+class Lost(RuntimeError):
+    """Under a law, the filter does not stay with the readings."""
+
 
 def followed(readings: Readings, law: Law, path: Path, scales: Floats) -> Path:
     """The filter under a law, around the states of another path."""
     for _ in range(PASSES):
         rows = rows_under(readings, law, path.found.state[:, : path.size], path.exposure)
         path = path._replace(rows=rows, scales=scales, found=filtered(scales, rows, path.setting))
+        if not all(np.all(np.isfinite(each)) for each in (path.found.state, path.found.covariance)):
+            raise Lost("the filter lost the state: " + ADVICE[readings.reading.order])
     return path
 
 
@@ -102,21 +124,22 @@ def mean_squares(readings: Readings) -> Floats:
     return np.asarray(np.sum(y * y, axis=0) / np.maximum(both.sum(axis=0), 1))
 
 
-def search(rows: Rows, setting: Setting, scales: Floats, readings: Readings) -> Search:
-    """The factor on Q and the variances of readings that are most likely, by Fisher scoring."""
+def search(rows: Rows, setting: Setting, scales: Floats, readings: Readings, *, drift: bool = True) -> Search:
+    """The factors on Q and, if asked, on the drift, and variances of readings, that are most likely: Fisher scoring."""
     rows = some_of(rows)
     learned, unit = readings.learned, readings.unit
     least = LEAST[readings.reading.order] * mean_squares(readings) / np.where(learned, unit, 1.0)
-    least = np.concatenate([[-20.0], np.log(np.where(learned, least, 1.0))])
-    free = np.concatenate([[True], learned])
-    here = judged(scales, rows, setting)
+    least = np.concatenate([[-20.0], np.log(np.where(learned, least, 1.0)), [-20.0]])
+    free = free_scales(readings)
+    free[-1] &= drift
+    here = weighed(scales, rows, setting)
     for _ in range(SCORINGS):
         move, gain = _step(here, free & ~((scales <= least) & (here.slope < 0)))
         if gain < ENOUGH:
             break
         for _ in range(8):
             there_scales = np.maximum(scales + move, least)
-            there = judged(there_scales, rows, setting)
+            there = weighed(there_scales, rows, setting)
             if there.value > here.value:
                 break
             move = 0.25 * move
@@ -124,6 +147,20 @@ def search(rows: Rows, setting: Setting, scales: Floats, readings: Readings) -> 
             break
         scales, here = there_scales, there
     return Search(scales, here)
+
+
+def free_scales(readings: Readings) -> Flags:
+    """Those that are searched: a factor on the drift only where all that moves a state is unknown."""
+    reading = readings.reading
+    return np.concatenate([[True], readings.learned, [reading.order == 1 and reading.exposure is None]])
+
+
+def weighed(scales: Floats, rows: Rows, setting: Setting) -> Judged:
+    """The likelihood, with what is known beforehand of a factor on the drift, which no data say where there is none."""
+    found, drift = judged(scales, rows, setting), scales[-1] / SURE**2
+    last = np.eye(len(scales))[-1]
+    fisher = found.fisher + np.outer(last, last) / SURE**2
+    return found._replace(value=found.value - 0.5 * drift * scales[-1], slope=found.slope - drift * last, fisher=fisher)
 
 
 def _step(here: Judged, free: Flags) -> tuple[Floats, float]:

@@ -9,14 +9,15 @@ from onepath.data.trajectory import Trajectory
 from onepath.data.transitions import Transitions
 from onepath.graph.laws import LINEARISED
 from onepath.inference.hidden.bands import with_information
-from onepath.inference.hidden.filter import filtered, judged
+from onepath.inference.hidden.filter import filtered
 from onepath.inference.hidden.first import first_path, quiet_path
-from onepath.inference.hidden.learning import Path, Search, followed, search, some_of, with_exposure
+from onepath.inference.hidden.known import MUCH, Known, forgotten, known
+from onepath.inference.hidden.learning import Lost, Path, Search, followed, search, with_exposure
 from onepath.inference.hidden.reading import Observed, Reading, Readings, readings_of
 from onepath.inference.hidden.steps import Law, Steps, steps_from
 from onepath.inference.observation import FitTo, Observation
 from onepath.inference.result import Fit
-from onepath.numerics.arrays import Floats, Integers
+from onepath.numerics.arrays import Floats, Integers, evenly
 
 TURNS = 30
 """Of the filter with the fit, at most, between learning kernels first and last."""
@@ -27,14 +28,17 @@ SETTLED = 0.5
 WHOLE, FARTHEST = 0.9, 2.5
 """A power from which one fit goes nearly all the way, and the largest by which one that does not is corrected."""
 
+TOLD = 1 / 3
+"""A power from which drifts may be equations; noise may be one from `WHOLE` on.
+
+Equations are judged as if increments were exact, and bands of those that win by too little evidence are too narrow.
+"""
+
 FAINT = 0.05
 """A power from which nearly all was taken for noise of readings, and turns are tried from none of it too."""
 
-MUCH = 0.2
-"""Of a state, forgotten in a step: then noise is nearly like what moves the state, and turns are tried likewise."""
-
-SURE = 0.5
-"""Standard deviation, beforehand, of ln of a factor on the drift, for the bands of noise."""
+PLACES = 256
+"""At which the mean of σ² is known as well as a factor on it."""
 
 UNCERTAIN = 10.0
 """A state this many times less certain than usual, in variances, is none to learn from."""
@@ -65,17 +69,20 @@ class Hidden(Observation):
         if self.reading.order == 1 and self.reading.exposure is None:
             starts = self._ordered(readings, starts[0], path, fit_to)
         fit, path, found = self._turned(readings, starts[0], path, fit_to)
-        if len(starts) > 1 and (_power(found, readings) < FAINT or _forgotten(path) > MUCH):
+        if len(starts) > 1 and (_power(found, readings) < FAINT or forgotten(path) > MUCH):
             plain = fit_to(unfiltered_transitions(readings), None)
             again = self._turned(readings, plain, quiet_path(readings), fit_to)
             fit, path, found = max((fit, path, found), again, key=lambda end: float(end[2].judged.value))
         fit = fit_to(filtered_transitions(readings, path, self._steps(readings, fit, path)), None)
+        fit = with_told_equations(fit, _power(found, readings) if forgotten(path) <= MUCH else 0.0)
         path, found = _searched(readings, self._law(fit), path)
-        observed = _observed(readings, found, path)
-        path = followed(readings, self._law(fit), path, observed.scales)
-        completed = self._law(fit).completed
+        ends = known(readings, found, path)
+        observed = _observed(readings, found, path, ends)
+        path = followed(readings, self._law(fit), path, np.append(observed.scales, 0.0))
+        completed, states = self._law(fit).completed, fit.transitions
+        places = fit.units.places(states.points[evenly(len(states), PLACES)])
         completed = completed._replace(
-            posterior=with_information(completed.posterior, observed.share),
+            posterior=with_information(completed.posterior, places, np.sqrt(observed.share), ends.level),
             evidence=completed.evidence + density_ratio(readings, path),
         )
         return fit._replace(completed=completed, transitions=filtered_transitions(readings, path), observed=observed)
@@ -104,8 +111,13 @@ class Hidden(Observation):
         for _ in range(TURNS):
             if found.judged.value < best + SETTLED:
                 break
-            fit, best = self._next(readings, fit, path, found, fit_to), found.judged.value
-            path, found = _searched(readings, self._law(fit), path)
+            best = found.judged.value
+            following = self._next(readings, fit, path, found, fit_to)
+            try:
+                path, found = _searched(readings, self._law(following), path)
+            except Lost:  # the turn before stands
+                break
+            fit = following
         return fit, path, found
 
     def _next(self, readings: Readings, fit: Fit, path: Path, found: Search, fit_to: FitTo) -> Fit:
@@ -115,7 +127,7 @@ class Hidden(Observation):
         is off by, and so is the first fit. s² is the information on a factor on Q, by that of exact readings.
         """
         steps = self._steps(readings, fit, path)
-        near = fit_to(filtered_transitions(readings, path, steps), fit)
+        near = fit_to(filtered_transitions(readings, path, steps), with_factor(fit, path.scales[0]))
         power = _power(found, readings)
         if power > WHOLE:
             return near
@@ -133,18 +145,30 @@ class Hidden(Observation):
         return steps_from(fit, np.concatenate([state[:1], state[:-1]]), readings.dt, readings.driven)
 
 
+def with_factor(fit: Fit, scale: float) -> Fit:
+    """The same with σ² times e^scale, whose level is a parameter and so does not move between searches for those."""
+    graph = fit.completed.posterior.graph
+    moved = replace(graph, unit=np.exp(0.5 * scale) * np.asarray(graph.unit))
+    return fit._replace(completed=fit.completed._replace(posterior=replace(fit.completed.posterior, graph=moved)))
+
+
+def with_told_equations(fit: Fit, power: float) -> Fit:
+    """Without those of which innovations tell too little."""
+    posterior = fit.completed.posterior
+    formulas = posterior.formulas
+    if formulas is None or power > WHOLE:
+        return fit
+    of_drift = np.arange(len(formulas.mass)) < formulas.drifts
+    left = replace(formulas, mass=np.where(of_drift[:, None], formulas.mass, 0.0)) if power > TOLD else None
+    return fit._replace(completed=fit.completed._replace(posterior=replace(posterior, formulas=left)))
+
+
 def _power(found: Search, readings: Readings) -> float:
     return float(np.sqrt(found.judged.sizes / (0.5 * readings.total)))
 
 
-def _forgotten(path: Path) -> float:
-    """Of the state, in a usual step."""
-    turned = path.rows.flow[:, : path.size, : path.size] - np.eye(path.size)
-    return float(np.median(np.linalg.norm(turned, 2, axis=(1, 2))))
-
-
 def _searched(readings: Readings, law: Law, path: Path) -> tuple[Path, Search]:
-    path = followed(readings, law, path, path.scales)
+    path = followed(readings, law, path, np.concatenate([[0.0], path.scales[1:-1], [0.0]]))
     if readings.reading.exposure == "learn":
         path = with_exposure(readings, law, path)
     found = search(path.rows, path.setting, path.scales, readings)
@@ -180,9 +204,10 @@ def filtered_transitions(
     if steps is None:
         turned = rows.flow[to, :size, :size] - np.eye(size)
         mean = rows.mean[to, :size] + np.einsum("nij,nj->ni", turned, start - rows.near[to, :size])
+        mean = np.exp(path.scales[-1]) * mean
         covariance = np.exp(path.scales[0]) * rows.covariance[to, :size, :size]
     else:
-        mean, covariance = steps.mean[to], np.exp(path.scales[0]) * steps.covariance[to]
+        mean, covariance = np.exp(path.scales[-1]) * steps.mean[to], np.exp(path.scales[0]) * steps.covariance[to]
     y = np.array(mean)
     gain = found.gain[to, moved]
     beyond = _as_increments(covariance[:, moved, moved], found.variance[to], gain, found.innovation[to])
@@ -212,24 +237,8 @@ def density_ratio(readings: Readings, path: Path) -> float:
     return 0.5 * float(np.sum(logs[0] - logs[1]))
 
 
-def _observed(readings: Readings, found: Search, path: Path) -> Observed:
-    """Variances with bands by the curvature of the likelihood, and what it says about a factor on Q.
-
-    A factor on the drift is not known either: where a step forgets much, it is nearly what noise of readings is.
-    """
-    learned, variance = readings.learned, np.exp(found.scales[1:])
-    judged_too = judged(np.append(found.scales, 0.0), some_of(path.rows), path.setting)
-    fisher = judged_too.fisher + np.diag(np.append(np.zeros(len(found.scales)), 1.0 / SURE**2))
-    free = np.concatenate([[True], learned, [True]])
-    # in variances, not in their logarithms: near 0 those mean nothing
-    slope = np.concatenate([[1.0], variance, [1.0]])[free]
-    inverse = np.linalg.pinv(fisher[np.ix_(free, free)] / (slope[:, None] * slope), hermitian=True)
-    deviation = np.zeros(len(variance))
-    deviation[learned] = np.sqrt(np.maximum(np.diagonal(inverse)[1:-1], 0.0))
-    low, high = (np.sqrt(np.maximum(variance + sign * 1.645 * deviation, 0.0)) for sign in (-1, 1))
-    # functions are learned from innovations' sizes; noise of readings that is not known either leaves less
-    left = 1.0 / max(inverse[0, 0] * float(fisher[0, 0]), 1.0)
-    share = float(np.clip(left * found.judged.sizes / (0.5 * readings.total), 1e-6, 1.0))
-    noise = np.where(learned, np.sqrt(variance), 0.0)
-    low, high = np.where(learned, low, 0.0), np.where(learned, high, 0.0)
+def _observed(readings: Readings, found: Search, path: Path, ends: Known) -> Observed:
+    learned, variance = readings.learned, np.exp(found.scales[1:-1])
+    noise, low, high = (np.where(learned, np.sqrt(each), 0.0) for each in (variance, ends.low, ends.high))
+    share = float(np.clip(found.judged.sizes / (0.5 * readings.total), 1e-6, 1.0))
     return Observed(readings.reading, noise, low, high, learned, found.judged.value, share, path.exposure)

@@ -87,7 +87,7 @@ class Observed(NamedTuple):
     high: Floats
     learned: Flags  # (d,)
     likelihood: float  # of the innovations, its logarithm
-    share: float  # of what as many exact readings would say of the diffusion
+    share: float  # of what as many exact readings would say of the diffusion's form
     exposure: float | None = None  # the share of a step that a reading averages over, given or learned
 
     @property

@@ -20,6 +20,9 @@ EQUAL = 1e-6
 NEARBY = 1e-4
 """Of a standard deviation: how far apart two points are that say how fast a mean changes."""
 
+NEARLY = 1.0 - 1e-9
+"""The largest correlation."""
+
 
 class Law(Protocol):
     """A fit, or a model."""
@@ -70,9 +73,9 @@ def _along_line(law: Law, states: Floats, dt: Floats) -> Steps:
     low, high = _ends(states)
     nodes = np.linspace(low[0], high[0], NODES[1])
     mean, covariance = law.increments(nodes[:, None], np.full(len(nodes), dt[0]))
-    spline = CubicSpline(nodes, np.stack([mean[:, 0], covariance[:, 0, 0]], axis=1))
+    spline = CubicSpline(nodes, np.stack([mean[:, 0], np.log(covariance[:, 0, 0])], axis=1))
     found, slopes = spline(states[:, 0]), spline(states[:, 0], 1)
-    return Steps(found[:, :1], 1.0 + slopes[:, :1, None], found[:, 1:, None])
+    return Steps(found[:, :1], 1.0 + slopes[:, :1, None], np.exp(found[:, 1:, None]))
 
 
 def _over_plane(law: Law, states: Floats, dt: Floats, unequal: bool) -> Steps:
@@ -89,17 +92,24 @@ def _over_plane(law: Law, states: Floats, dt: Floats, unequal: bool) -> Steps:
     mean, covariance = law.increments(grid[:, :d], times)
     shape = tuple(map(len, axes))
 
-    def spline(values: Floats) -> RectBivariateSpline:
-        return RectBivariateSpline(*axes, (values / times).reshape(shape))
+    def through(values: Floats) -> RectBivariateSpline:
+        return RectBivariateSpline(*axes, values.reshape(shape))
 
-    flow, means, covariances = np.tile(np.eye(d), (n, 1, 1)), np.empty((n, d)), np.empty((n, d, d))
+    # between nodes a spline of a variance may be below zero, and one of its logarithm is a variance
+    sizes = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), np.finfo(float).tiny))
+    size = np.stack([np.exp(through(np.log(each / np.sqrt(times)))(*at, grid=False)) for each in sizes.T], axis=1)
+    flow, means = np.tile(np.eye(d), (n, 1, 1)), np.empty((n, d))
+    covariances = dt[:, None, None] * size[:, :, None] * size[:, None, :]
     for i in range(d):
-        through = spline(mean[:, i])
-        means[:, i] = dt * through(*at, grid=False)
+        rate = through(mean[:, i] / times)
+        means[:, i] = dt * rate(*at, grid=False)
         for k in range(d):
-            flow[:, i, k] += dt * through(*at, dx=int(k == 0), dy=int(k == 1), grid=False)
-        for j in range(i + 1):
-            covariances[:, i, j] = covariances[:, j, i] = dt * spline(covariance[:, i, j])(*at, grid=False)
+            flow[:, i, k] += dt * rate(*at, dx=int(k == 0), dy=int(k == 1), grid=False)
+        for j in range(i):
+            shared = through(covariance[:, i, j] / (sizes[:, i] * sizes[:, j]))(*at, grid=False)
+            shared = np.clip(shared, -NEARLY, NEARLY)
+            covariances[:, i, j] *= shared
+            covariances[:, j, i] *= shared
     return Steps(means, flow, covariances)
 
 
