@@ -1,0 +1,308 @@
+"""Many series of one dimension, from transitions to drift and diffusion with bands, as a few programs.
+
+Each program knows one series and runs under `vmap` for a chunk of them. Between programs series are in the memory of the
+host, so that those which are not done yet, or go on by another law, come together in chunks of their own.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+from scipy.special import ndtri
+
+from onepath.data.cells import Cells
+from onepath.data.transitions import Transitions
+from onepath.data.transitions import units_of as units_of_one
+from onepath.gp.parameters import Mask, Parameter, pack, parameters_of
+from onepath.graph.default import GraphOptions, build_graph
+from onepath.graph.graph import Graph, graph_at
+from onepath.graph.laws import EULER, LINEARISED, Law
+from onepath.inference.adequacy import ADEQUATE, FORGOTTEN
+from onepath.inference.batch.bases import with_bases
+from onepath.inference.batch.cells import cells_of, coarser
+from onepath.inference.batch.doubts import clustering
+from onepath.inference.batch.evidence import Judge, Problem
+from onepath.inference.batch.posterior import (
+    First,
+    Values,
+    by_law,
+    first_of,
+    of_steps,
+    posterior_of,
+    relevelled,
+    values_at,
+)
+from onepath.inference.batch.search import Descent, Same, Settled, begun, begun_near, descended, same_noise, settled
+from onepath.inference.batch.stack import Stack, Units, graph_of, stacked, units_of
+from onepath.inference.completion.loop import CONVERGED, RUNNING
+from onepath.inference.disturbance.clustered import CLEARLY
+from onepath.inference.learning.prior import ParameterPrior, parameter_prior
+from onepath.inference.learning.restart import CHANCE
+from onepath.inference.learning.search import MOST_EVALUATIONS, ROUNDS, TOLERANCE, USUAL, learned_mask
+from onepath.inference.posterior.evaluate import PREDICTIVE_DRAWS
+from onepath.numerics.arrays import Flags, Floats, Integers
+from onepath.numerics.cache import jax_cache
+from onepath.numerics.precision import in_double
+
+CELLS = 256
+"""That transitions are merged into."""
+
+SEARCHED, ANSWERED = 26, 58
+"""Room for points of a smooth term while θ is learned, and for the answer: in all 32 and 64 for a function."""
+
+TURNS = 12
+"""Evaluations after which series that are done leave their chunk."""
+
+CHUNK, TOGETHER = 2048, 16384
+"""Series of one program, and series that wait for it in the memory of the host."""
+
+LONGEST = 4096
+"""Transitions of a series."""
+
+LEVEL, QUADRATURE = 0.9, 12
+"""Of bands; nodes of the average over a diffusion's posterior."""
+
+ROOM, WAVES, FORGETS, LEFT, CLUSTERS = (
+    "its functions need more points than a batch has room for",
+    "what its fit leaves over has waves, and a second search may find a better one",
+    "its steps are so long that the state is forgotten",
+    "its completion did not converge in the batch",
+    "the sizes of its residuals cluster in time",
+)
+"""Why a series is left to a fit of its own."""
+
+
+class Answers(NamedTuple):
+    """Of each series what was found, in the data's units; and why it is left to a fit of its own, where it is."""
+
+    why: list[str]
+    law: list[str]
+    drift: Values  # (series, points)
+    diffusion: Values
+    score: Floats  # mean log density of its own transitions
+    evidence: Floats
+    constant_noise: Floats
+    unexplained: Floats  # λ, in squared units of the data
+    evaluations: Integers
+
+
+class Sought(NamedTuple):
+    """A search under way: points for the features and how many, and where it stands."""
+
+    graph: Graph
+    rank: Array
+    enough: Array
+    descent: Descent
+
+
+class Engine:
+    """The programs for one link."""
+
+    def __init__(self, link: str) -> None:
+        x = np.linspace(0.0, 1.0, 12)[:, None]
+        some = Transitions(x[:-1], np.diff(x, axis=0), np.ones(11))
+        self.template: Graph = build_graph(GraphOptions(link=link), some, units_of_one(some, common=False))
+        mask: Mask = learned_mask(self.template, ())
+        self.parameters: tuple[Parameter, ...] = parameters_of(self.template.parameters, mask)
+        prior: ParameterPrior = parameter_prior(self.parameters, np.asarray(pack(self.template.parameters, mask)))
+        self.judge = Judge(mask, prior)
+        self.normals = _normals(self.template.functions)
+        self.prepare, self.begin, self.go_on, self.again, self.settle, self.complete = (
+            jax.jit(jax.vmap(program))
+            for program in (self._prepare, self._begin, self._go_on, self._again, self._settle, self._complete)
+        )
+        self.answer = {law.name: jax.jit(jax.vmap(partial(self._answer, law))) for law in (EULER, LINEARISED)}
+
+    def _prepare(self, stack: Stack) -> tuple[Units, Graph, Cells, Cells]:
+        units = units_of(stack)
+        cells = cells_of(stack, units, CELLS)
+        return units, graph_of(self.template, stack, units), cells, coarser(cells, USUAL.cells[1])
+
+    def _begin(self, graph: Graph, cells: Cells) -> Sought:
+        chosen = with_bases(graph, cells, TOLERANCE, SEARCHED)
+        descent = begun(self.judge, Problem(chosen.graph, cells), jnp.asarray(self.judge.prior.mean))
+        return Sought(*chosen, descent)
+
+    def _go_on(self, cells: Cells, sought: Sought) -> Sought:
+        descent = descended(self.judge, Problem(sought.graph, cells), sought.descent, TURNS)
+        return sought._replace(descent=descent)
+
+    def _again(self, graph: Graph, cells: Cells, sought: Sought) -> Sought:
+        """With points that serve the parameters that were learned, where these need more of them."""
+        at = graph_at(graph, self.judge.mask, sought.descent.theta)
+        chosen = with_bases(at, cells, TOLERANCE, SEARCHED)
+        descent = begun_near(self.judge, Problem(chosen.graph, cells), sought.descent)
+        new = Sought(*chosen, descent)
+        return jax.tree.map(lambda a, b: jnp.where(chosen.rank > sought.rank, a, b), new, sought)
+
+    def _settle(self, cells: Cells, sought: Sought) -> tuple[Settled, Same]:
+        problem, state = Problem(sought.graph, cells), sought.descent
+
+        def criterion(theta: Array, near: Any) -> Any:
+            return self.judge(problem, theta, near.place)
+
+        found = settled(criterion, state.theta, state.judged, self.judge.prior.bounds)
+        return found, same_noise(self.judge, problem, found, self.parameters)
+
+    def _complete(self, graph: Graph, cells: Cells, theta: Array) -> First:
+        return first_of(self.judge, graph, cells, theta, 1e-5, ANSWERED)
+
+    def _answer(
+        self,
+        law: Law,
+        stack: Stack,
+        units: Units,
+        cells: Cells,
+        first: First,
+        found: Settled,
+        same: Same,
+        points: Array,
+    ) -> dict[str, Any]:
+        judge = self.judge
+        if law != EULER:
+            first = by_law(law, judge, first, cells, found.theta)
+            same = relevelled(judge, first, cells, same, self.parameters, USUAL.cells[1])
+        posterior, mask = posterior_of(judge, first, cells, found, same), judge.mask
+        u, x = ((each - units.location) / units.scale for each in (points, stack.x))
+        drift, diffusion = values_at(posterior, first.graph, mask, u[:, None], LEVEL, QUADRATURE)
+        y, dt = stack.y / units.scale, stack.dt / units.time
+        steps = of_steps(posterior, first.graph, mask, x[:, None], y, dt, jnp.asarray(self.normals))
+        total = jnp.sum(stack.weight)
+        rate, root = units.scale / units.time, units.scale / jnp.sqrt(units.time)
+        return {
+            "drift": Values(*(rate * part for part in drift)),
+            "diffusion": Values(*(root * part for part in diffusion)),
+            "score": jnp.sum(stack.weight * steps.densities) / total - jnp.log(units.scale),
+            "evidence": posterior.evidence - total * jnp.log(units.scale),
+            "constant_noise": posterior.mass[-1],
+            "unexplained": first.graph.noise * first.graph.noise_unit[0] * jnp.square(units.scale),
+            "clustering": clustering(steps.white, stack.weight, stack.since),
+            "sound": posterior.converged & (first.completion.code == CONVERGED),
+        }
+
+
+@cache
+def engine_of(link: str) -> Engine:
+    return Engine(link)
+
+
+def _normals(functions: int) -> Floats:
+    """Standard normal numbers of the average in a predictive density, as `evaluate.predictive` has them."""
+    from scipy.stats import qmc
+
+    return np.asarray(ndtri(qmc.Sobol(functions, scramble=True, rng=0).random(PREDICTIVE_DRAWS)))
+
+
+@in_double
+def fit_batch(
+    series: Sequence[Transitions],
+    since: Sequence[Floats],
+    points: Floats,
+    link: str = "softplus",
+    device: Any = None,
+    chunk: int = CHUNK,
+) -> Answers:
+    """Drift and diffusion of each series at its own points (series, points), on one of JAX's devices."""
+    parts = []
+    with jax.default_device(device), jax_cache():
+        for begin in range(0, len(series), TOGETHER):
+            some = slice(begin, begin + TOGETHER)
+            parts.append(_fitted(engine_of(link), series[some], since[some], points[some], chunk))
+    return parts[0] if len(parts) == 1 else _joined(parts)
+
+
+def _joined(parts: list[Answers]) -> Answers:
+    def one(*values: Any) -> Any:
+        if isinstance(values[0], list):
+            return sum(values, [])
+        if isinstance(values[0], Values):
+            return Values(*(np.concatenate(each) for each in zip(*values, strict=True)))
+        return np.concatenate(values)
+
+    return Answers(*(one(*values) for values in zip(*parts, strict=True)))
+
+
+def _in_chunks(program: Callable[..., Any], chunk: int, *trees: Any) -> Any:
+    """What a program gives for all rows of trees, chunk by chunk, the last one padded; as NumPy arrays."""
+    leaves, structure = jax.tree.flatten(trees)
+    count, found = len(leaves[0]), []
+    for begin in range(0, count, chunk):
+        rows = np.minimum(np.arange(begin, begin + chunk), count - 1)
+        part = jax.tree.unflatten(structure, [leaf[rows] for leaf in leaves])
+        found.append(jax.tree.map(np.asarray, program(*part)))
+    joined = found[0] if len(found) == 1 else jax.tree.map(lambda *each: np.concatenate(each), *found)
+    return jax.tree.map(lambda leaf: leaf[:count], joined)
+
+
+def _rows(tree: Any, which: Integers) -> Any:
+    return jax.tree.map(lambda leaf: leaf[which], tree)
+
+
+def _into(tree: Any, which: Integers, part: Any) -> None:
+    """Put rows where they belong."""
+    for leaf, new in zip(jax.tree.leaves(tree), jax.tree.leaves(part), strict=True):
+        leaf[which] = new
+
+
+def _fitted(
+    engine: Engine, series: Sequence[Transitions], since: Sequence[Floats], points: Floats, chunk: int
+) -> Answers:
+    count = len(series)
+    length = 1 << (max(map(len, series)) - 1).bit_length()
+    stack = stacked(series, since, max(length, 2 * CELLS))
+    units, graph, cells, coarse = _in_chunks(engine.prepare, chunk, stack)
+    sought = _searched(engine, graph, coarse, chunk)
+    found, same = _in_chunks(engine.settle, chunk, coarse, sought)
+    first: First = _in_chunks(engine.complete, chunk, graph, cells, found.theta)
+    why = np.full(count, "", object)
+    _doubt(why, ~(sought.enough & first.enough), ROOM)
+    _doubt(why, (first.completion.code != CONVERGED) | ~np.isfinite(found.judged.value), LEFT)
+    _doubt(why, first.waves < np.log(CHANCE), WAVES)
+    _doubt(why, ~(first.change < FORGOTTEN), FORGETS)
+    law = np.where(first.shift <= ADEQUATE, EULER.name, LINEARISED.name).astype(object)
+    nothing = np.full(points.shape, np.nan)
+    answers = {name: np.full(count, np.nan) for name in ("score", "evidence", "constant_noise", "unexplained")}
+    drift, diffusion = (Values(*(nothing.copy() for _ in range(3))) for _ in range(2))
+    for name, program in engine.answer.items():
+        which = np.flatnonzero((law == name) & (why == ""))
+        if len(which) == 0:
+            continue
+        given = (*_rows((stack, units, cells, first, found, same), which), points[which])
+        told = _in_chunks(program, chunk, *given)
+        sound, clusters = np.zeros(count, bool), np.zeros(count, bool)
+        sound[which], clusters[which] = told["sound"], told["clustering"] > CLEARLY
+        among = np.isin(np.arange(count), which)
+        _doubt(why, among & ~sound, LEFT)
+        _doubt(why, among & clusters, CLUSTERS)
+        _into((drift, diffusion), which, (told["drift"], told["diffusion"]))
+        for key, values in answers.items():
+            values[which] = told[key]
+    return Answers(
+        why.tolist(), law.tolist(), drift, diffusion, **answers, evaluations=np.asarray(sought.descent.evaluations)
+    )
+
+
+def _doubt(why: Any, which: Flags, reason: str) -> None:
+    """The first reason stands."""
+    why[np.asarray(which) & (why == "")] = reason
+
+
+def _searched(engine: Engine, graph: Graph, cells: Cells, chunk: int) -> Sought:
+    """Every search to its end, and again while what it has learned needs more points for the features."""
+    sought: Sought = jax.tree.map(np.array, _in_chunks(engine.begin, chunk, graph, cells))
+    which = np.arange(len(sought.rank))
+    for _ in range(ROUNDS):
+        while len(which):
+            _into(sought, which, _in_chunks(engine.go_on, chunk, *_rows((cells, sought), which)))
+            ended = sought.descent.code[which] != RUNNING
+            which = which[~ended & (sought.descent.evaluations[which] < MOST_EVALUATIONS)]
+        before = sought.rank.copy()
+        sought = jax.tree.map(np.array, _in_chunks(engine.again, chunk, graph, cells, sought))
+        which = np.flatnonzero((sought.rank > before) & (sought.descent.code == RUNNING))
+        if len(which) == 0:
+            break
+    return sought
