@@ -172,7 +172,7 @@ def near(task: Task, place: Place) -> Float[Array, "f p"]:
     return solved(inverse, right.ravel()).reshape(f, p)
 
 
-def complete(task: Task, start: Float[Array, "f p"], solver: Solver, exact: bool) -> Completion:
+def complete(task: Task, start: Float[Array, "f p"], solver: Solver, exact: Array | int) -> Completion:
     """w ← w - C⁻¹∇J with a backtracking line search: `FisherScoring` from weights, or `exact` from near ones."""
 
     def running(state: Completion) -> Array:
@@ -205,7 +205,7 @@ def complete(task: Task, start: Float[Array, "f p"], solver: Solver, exact: bool
 
     place, size = place_at(task, start), start.size
     code = jnp.where(jnp.isfinite(place.loss), RUNNING, LOST)
-    begun = Completion(place, code, jnp.asarray(int(exact)), jnp.asarray(0), jnp.eye(size))
+    begun = Completion(place, code, jnp.asarray(exact), jnp.asarray(0), jnp.eye(size))
     return jax.lax.while_loop(running, advanced, begun)
 
 

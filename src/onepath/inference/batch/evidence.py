@@ -50,14 +50,13 @@ class Judge(NamedTuple):
     mask: Mask
     prior: ParameterPrior
 
-    def __call__(self, problem: Problem, theta: Array, start: Place | None = None) -> Judged:
-        """Completed near where another θ has led, or from the prior's mean."""
+    def __call__(self, problem: Problem, theta: Array, start: Place) -> Judged:
+        """Completed near where another θ has led."""
         graph, cells = problem
         ingredients, pull = jax.vjp(lambda theta: acting(theta, graph, self.mask, cells.x, graph.order), theta)
         task = Task(ingredients, graph.bare, table_of(cells))
-        f, c, k, p = ingredients.phi.shape
-        begin = jnp.zeros((f, p)) if start is None else near(task, start)
-        place = complete(task, begin, ON_THE_WAY, exact=start is not None).place
+        led = jnp.any(start.curvature != 0.0)  # not from nowhere
+        place = complete(task, near(task, start), ON_THE_WAY, jnp.where(led, 1, 0)).place
         value, slopes = _judged(task, place)
         penalty, of_penalty = negative_log(self.prior, theta)
         return Judged(value + penalty, pull(slopes)[0] + of_penalty, place)
@@ -100,6 +99,16 @@ def _judged(task: Task, place: Place) -> tuple[Array, Acting]:
     latents = by_function(a)
     in_phi = in_phi + latents[..., None] * place.weights[:, None, None]
     return value, Acting(in_phi, jnp.sum(latents[:, :, 0], axis=1), jnp.sum(a[:, -1]))
+
+
+def nowhere(problem: Problem) -> Place:
+    """What a completion starts from where no other θ has led: the prior's mean."""
+    cells, graph = len(problem.cells.weight), problem.graph
+    f, k = graph.functions, 1
+    shape = jnp.zeros((cells, f, k))
+    latent = shape.at[:, :, 0].add(graph.offset)
+    widths = [sum(len(basis.used) for basis in each.bases) for each in graph.unknown]
+    return Place(jnp.zeros((f, max(widths))), latent, jnp.zeros(()), shape, jnp.zeros((cells, f * k, f * k)))
 
 
 def negative_log(prior: ParameterPrior, theta: Array) -> tuple[Array, Array]:

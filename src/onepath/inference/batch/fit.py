@@ -22,10 +22,10 @@ from onepath.graph.default import GraphOptions, build_graph
 from onepath.graph.graph import Graph, graph_at
 from onepath.graph.laws import EULER, LINEARISED, Law
 from onepath.inference.adequacy import ADEQUATE, FORGOTTEN
-from onepath.inference.batch.bases import with_bases
+from onepath.inference.batch.bases import Chosen, with_bases
 from onepath.inference.batch.cells import cells_of, coarser
 from onepath.inference.batch.doubts import clustering
-from onepath.inference.batch.evidence import Judge, Problem
+from onepath.inference.batch.evidence import Judge, Judged, Problem, nowhere
 from onepath.inference.batch.posterior import (
     First,
     Values,
@@ -36,7 +36,20 @@ from onepath.inference.batch.posterior import (
     relevelled,
     values_at,
 )
-from onepath.inference.batch.search import Descent, Same, Settled, begun, begun_near, descended, same_noise, settled
+from onepath.inference.batch.search import (
+    STEP,
+    Descent,
+    Roles,
+    Same,
+    begun,
+    moved,
+    same_noise,
+    same_of,
+    settled,
+    settled_at,
+    settling,
+    tried,
+)
 from onepath.inference.batch.stack import Stack, Units, graph_of, stacked, units_of
 from onepath.inference.completion.loop import CONVERGED, RUNNING
 from onepath.inference.disturbance.clustered import CLEARLY
@@ -54,8 +67,11 @@ CELLS = 256
 SEARCHED, ANSWERED = 26, 58
 """Room for points of a smooth term while θ is learned, and for the answer: in all 32 and 64 for a function."""
 
-TURNS = 12
-"""Evaluations after which series that are done leave their chunk."""
+TURNS, NEWTONS = 6, 6
+"""Evaluations after which series that are done leave their chunk; and Newton's last steps."""
+
+FINEST = 1e-5
+"""Tolerance of the features in the answer."""
 
 CHUNK, TOGETHER = 2048, 16384
 """Series of one program, and series that wait for it in the memory of the host."""
@@ -99,78 +115,62 @@ class Sought(NamedTuple):
     descent: Descent
 
 
+class Best(NamedTuple):
+    """What a search has found, and the hypothesis of constant noise beside it."""
+
+    theta: Array
+    value: Array
+    curvature: Array
+    same: Same
+
+
 class Engine:
-    """The programs for one link."""
+    """The programs for one link, each of one series under `vmap`, and what is made of them for a chunk."""
 
     def __init__(self, link: str) -> None:
         x = np.linspace(0.0, 1.0, 12)[:, None]
         some = Transitions(x[:-1], np.diff(x, axis=0), np.ones(11))
         self.template: Graph = build_graph(GraphOptions(link=link), some, units_of_one(some, common=False))
         mask: Mask = learned_mask(self.template, ())
-        self.parameters: tuple[Parameter, ...] = parameters_of(self.template.parameters, mask)
-        prior: ParameterPrior = parameter_prior(self.parameters, np.asarray(pack(self.template.parameters, mask)))
-        self.judge = Judge(mask, prior)
+        parameters: tuple[Parameter, ...] = parameters_of(self.template.parameters, mask)
+        self.prior: ParameterPrior = parameter_prior(parameters, np.asarray(pack(self.template.parameters, mask)))
+        self.own, self.roles, self.parameters = Judge(mask, self.prior), Roles.of(parameters), parameters
         self.normals = _normals(self.template.functions)
-        self.prepare, self.begin, self.go_on, self.again, self.settle, self.complete = (
-            jax.jit(jax.vmap(program))
-            for program in (self._prepare, self._begin, self._go_on, self._again, self._settle, self._complete)
-        )
-        self.answer = {law.name: jax.jit(jax.vmap(partial(self._answer, law))) for law in (EULER, LINEARISED)}
+        free, bounds = self.roles.free, self.prior.bounds
+        self.judge, self.nowhere, self.begun = map(_each, (self.own, nowhere, begun))
+        self.prepare, self.based, self.complete = map(_each, (self._prepared, self._based, self._completed))
+        self.tried, self.moved = _each(partial(tried, bounds=bounds)), _each(partial(moved, bounds=bounds))
+        self.settling, self.settled = _each(settling), _each(settled)
+        self.next, self.next_free = (_each(partial(settled_at, bounds=each)) for each in (bounds, bounds[free]))
+        self.same_noise = _each(partial(same_noise, prior=self.prior, roles=self.roles))
+        self.same_of = _each(partial(same_of, prior=self.prior, roles=self.roles))
+        self.answer = {law.name: _each(partial(self._answered, law)) for law in (EULER, LINEARISED)}
 
-    def _prepare(self, stack: Stack) -> tuple[Units, Graph, Cells, Cells]:
+    # of one series
+
+    def _prepared(self, stack: Stack) -> tuple[Units, Graph, Cells, Cells]:
         units = units_of(stack)
         cells = cells_of(stack, units, CELLS)
         return units, graph_of(self.template, stack, units), cells, coarser(cells, USUAL.cells[1])
 
-    def _begin(self, graph: Graph, cells: Cells) -> Sought:
-        chosen = with_bases(graph, cells, TOLERANCE, SEARCHED)
-        descent = begun(self.judge, Problem(chosen.graph, cells), jnp.asarray(self.judge.prior.mean))
-        return Sought(*chosen, descent)
+    def _based(self, graph: Graph, cells: Cells, theta: Array) -> Chosen:
+        return with_bases(graph_at(graph, self.own.mask, theta), cells, TOLERANCE, SEARCHED)
 
-    def _go_on(self, cells: Cells, sought: Sought) -> Sought:
-        descent = descended(self.judge, Problem(sought.graph, cells), sought.descent, TURNS)
-        return sought._replace(descent=descent)
+    def _completed(self, graph: Graph, cells: Cells, theta: Array) -> First:
+        return first_of(self.own, graph, cells, theta, FINEST, ANSWERED)
 
-    def _again(self, graph: Graph, cells: Cells, sought: Sought) -> Sought:
-        """With points that serve the parameters that were learned, where these need more of them."""
-        at = graph_at(graph, self.judge.mask, sought.descent.theta)
-        chosen = with_bases(at, cells, TOLERANCE, SEARCHED)
-        descent = begun_near(self.judge, Problem(chosen.graph, cells), sought.descent)
-        new = Sought(*chosen, descent)
-        return jax.tree.map(lambda a, b: jnp.where(chosen.rank > sought.rank, a, b), new, sought)
-
-    def _settle(self, cells: Cells, sought: Sought) -> tuple[Settled, Same]:
-        problem, state = Problem(sought.graph, cells), sought.descent
-
-        def criterion(theta: Array, near: Any) -> Any:
-            return self.judge(problem, theta, near.place)
-
-        found = settled(criterion, state.theta, state.judged, self.judge.prior.bounds)
-        return found, same_noise(self.judge, problem, found, self.parameters)
-
-    def _complete(self, graph: Graph, cells: Cells, theta: Array) -> First:
-        return first_of(self.judge, graph, cells, theta, 1e-5, ANSWERED)
-
-    def _answer(
-        self,
-        law: Law,
-        stack: Stack,
-        units: Units,
-        cells: Cells,
-        first: First,
-        found: Settled,
-        same: Same,
-        points: Array,
+    def _answered(
+        self, law: Law, stack: Stack, units: Units, cells: Cells, first: First, best: Best, points: Array
     ) -> dict[str, Any]:
-        judge = self.judge
+        own, same = self.own, best.same
         if law != EULER:
-            first = by_law(law, judge, first, cells, found.theta)
-            same = relevelled(judge, first, cells, same, self.parameters, USUAL.cells[1])
-        posterior, mask = posterior_of(judge, first, cells, found, same), judge.mask
+            first = by_law(law, own, first, cells, best.theta)
+            same = relevelled(own, first, cells, same, self.parameters, USUAL.cells[1])
+        posterior = posterior_of(own, first, cells, (best.theta, best.curvature), same)
         u, x = ((each - units.location) / units.scale for each in (points, stack.x))
-        drift, diffusion = values_at(posterior, first.graph, mask, u[:, None], LEVEL, QUADRATURE)
+        drift, diffusion = values_at(posterior, first.graph, own.mask, u[:, None], LEVEL, QUADRATURE)
         y, dt = stack.y / units.scale, stack.dt / units.time
-        steps = of_steps(posterior, first.graph, mask, x[:, None], y, dt, jnp.asarray(self.normals))
+        steps = of_steps(posterior, first.graph, own.mask, x[:, None], y, dt, jnp.asarray(self.normals))
         total = jnp.sum(stack.weight)
         rate, root = units.scale / units.time, units.scale / jnp.sqrt(units.time)
         return {
@@ -183,6 +183,57 @@ class Engine:
             "clustering": clustering(steps.white, stack.weight, stack.since),
             "sound": posterior.converged & (first.completion.code == CONVERGED),
         }
+
+    # of a chunk
+
+    def begin(self, graph: Graph, cells: Cells) -> Sought:
+        """Judged at the prior's mean."""
+        theta = jnp.tile(self.prior.mean, (len(cells.weight), 1))
+        chosen = self.based(graph, cells, theta)
+        problem = Problem(chosen.graph, cells)
+        return Sought(*chosen, self.begun(theta, self.judge(problem, theta, self.nowhere(problem))))
+
+    def go_on(self, cells: Cells, sought: Sought) -> Sought:
+        """Some turns of the search."""
+        problem, state = Problem(sought.graph, cells), sought.descent
+        for _ in range(TURNS):
+            theta = self.tried(state)
+            state = self.moved(state, theta, self.judge(problem, theta, state.judged.place))
+        return sought._replace(descent=state)
+
+    def again(self, cells: Cells, chosen: Chosen, before: Descent) -> Sought:
+        """From where a search with other points for the features has ended."""
+        judged = self.judge(Problem(chosen.graph, cells), before.theta, before.judged.place)
+        found = self.begun(before.theta, judged)
+        return Sought(*chosen, found._replace(evaluations=before.evaluations + 1))
+
+    def settle(self, cells: Cells, sought: Sought) -> Best:
+        """Newton's last steps, and the same for constant noise."""
+        problem, at = Problem(sought.graph, cells), sought.descent
+        slopes = [self.judge(problem, at.theta + move, at.judged.place).slope for move in STEP * np.eye(len(self.prior.mean))]
+        state = self.settling(at.theta, at.judged, jnp.stack(slopes, axis=1))
+        for _ in range(NEWTONS):
+            theta = self.next(state)
+            state = self.settled(state, theta, self.judge(problem, theta, state.judged.place))
+        whole, free = self.same_noise(state.theta), self.roles.free
+
+        def restricted(theta: Array, near: Judged) -> Judged:
+            judged = self.judge(problem, whole.at[:, free].set(theta), near.place)
+            return judged._replace(slope=judged.slope[:, free])
+
+        begin = whole[:, free]
+        judged = restricted(begin, state.judged)
+        slopes = [restricted(begin + move, judged).slope for move in STEP * np.eye(len(free))]
+        alike = self.settling(begin, judged, jnp.stack(slopes, axis=1))
+        for _ in range(NEWTONS):
+            theta = self.next_free(alike)
+            alike = self.settled(alike, theta, restricted(theta, alike.judged))
+        return Best(state.theta, state.judged.value, state.curvature, self.same_of(alike, state))
+
+
+def _each(program: Callable[..., Any]) -> Callable[..., Any]:
+    """For a chunk of series at once."""
+    return jax.jit(jax.vmap(program))
 
 
 @cache
@@ -232,7 +283,7 @@ def _in_chunks(program: Callable[..., Any], chunk: int, *trees: Any) -> Any:
     count, found = len(leaves[0]), []
     for begin in range(0, count, chunk):
         rows = np.minimum(np.arange(begin, begin + chunk), count - 1)
-        part = jax.tree.unflatten(structure, [leaf[rows] for leaf in leaves])
+        part = jax.device_put(jax.tree.unflatten(structure, [leaf[rows] for leaf in leaves]))
         found.append(jax.tree.map(np.asarray, program(*part)))
     joined = found[0] if len(found) == 1 else jax.tree.map(lambda *each: np.concatenate(each), *found)
     return jax.tree.map(lambda leaf: leaf[:count], joined)
@@ -256,11 +307,11 @@ def _fitted(
     stack = stacked(series, since, max(length, 2 * CELLS))
     units, graph, cells, coarse = _in_chunks(engine.prepare, chunk, stack)
     sought = _searched(engine, graph, coarse, chunk)
-    found, same = _in_chunks(engine.settle, chunk, coarse, sought)
-    first: First = _in_chunks(engine.complete, chunk, graph, cells, found.theta)
+    best: Best = _in_chunks(engine.settle, chunk, coarse, sought)
+    first: First = _in_chunks(engine.complete, chunk, graph, cells, best.theta)
     why = np.full(count, "", object)
     _doubt(why, ~(sought.enough & first.enough), ROOM)
-    _doubt(why, (first.completion.code != CONVERGED) | ~np.isfinite(found.judged.value), LEFT)
+    _doubt(why, (first.completion.code != CONVERGED) | ~np.isfinite(best.value), LEFT)
     _doubt(why, first.waves < np.log(CHANCE), WAVES)
     _doubt(why, ~(first.change < FORGOTTEN), FORGETS)
     law = np.where(first.shift <= ADEQUATE, EULER.name, LINEARISED.name).astype(object)
@@ -271,7 +322,7 @@ def _fitted(
         which = np.flatnonzero((law == name) & (why == ""))
         if len(which) == 0:
             continue
-        given = (*_rows((stack, units, cells, first, found, same), which), points[which])
+        given = (*_rows((stack, units, cells, first, best), which), points[which])
         told = _in_chunks(program, chunk, *given)
         sound, clusters = np.zeros(count, bool), np.zeros(count, bool)
         sound[which], clusters[which] = told["sound"], told["clustering"] > CLEARLY
@@ -293,16 +344,28 @@ def _doubt(why: Any, which: Flags, reason: str) -> None:
 
 def _searched(engine: Engine, graph: Graph, cells: Cells, chunk: int) -> Sought:
     """Every search to its end, and again while what it has learned needs more points for the features."""
-    sought: Sought = jax.tree.map(np.array, _in_chunks(engine.begin, chunk, graph, cells))
+    sought: Sought = _own(_in_chunks(engine.begin, chunk, graph, cells))
     which = np.arange(len(sought.rank))
     for _ in range(ROUNDS):
-        while len(which):
-            _into(sought, which, _in_chunks(engine.go_on, chunk, *_rows((cells, sought), which)))
-            ended = sought.descent.code[which] != RUNNING
-            which = which[~ended & (sought.descent.evaluations[which] < MOST_EVALUATIONS)]
-        before = sought.rank.copy()
-        sought = jax.tree.map(np.array, _in_chunks(engine.again, chunk, graph, cells, sought))
-        which = np.flatnonzero((sought.rank > before) & (sought.descent.code == RUNNING))
+        _descend(engine, cells, sought, which, chunk)
+        chosen: Chosen = _in_chunks(engine.based, chunk, graph, cells, sought.descent.theta)
+        which = np.flatnonzero(chosen.rank > sought.rank)
         if len(which) == 0:
             break
+        _into(sought, which, _in_chunks(engine.again, chunk, *_rows((cells, chosen, sought.descent), which)))
+    else:
+        _descend(engine, cells, sought, which, chunk)
     return sought
+
+
+def _descend(engine: Engine, cells: Cells, sought: Sought, which: Integers, chunk: int) -> None:
+    """In place; what has ended leaves its chunk."""
+    while len(which):
+        _into(sought, which, _in_chunks(engine.go_on, chunk, *_rows((cells, sought), which)))
+        state = sought.descent
+        which = which[(state.code[which] == RUNNING) & (state.evaluations[which] < MOST_EVALUATIONS)]
+
+
+def _own(tree: Any) -> Any:
+    """Arrays that may be written to."""
+    return jax.tree.map(np.array, tree)

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from onepath.data.cells import Cells
 from onepath.gp.parameters import LEVEL, Mask, Parameter
 from onepath.graph.graph import NUDGE, Graph, graph_at
-from onepath.graph.laws import EULER, LINEARISED, Law
+from onepath.graph.laws import EULER, Law
 from onepath.inference.adequacy import MOST_PLACES, stiffness_at
 from onepath.inference.batch.bases import with_bases
 from onepath.inference.batch.cells import coarser
@@ -29,7 +29,7 @@ from onepath.inference.batch.completion import (
 )
 from onepath.inference.batch.doubts import log_chance_of_waves, scores_of
 from onepath.inference.batch.evidence import Judge, negative_log, no_wider
-from onepath.inference.batch.search import Same, Settled
+from onepath.inference.batch.search import Same
 from onepath.inference.learning.constant import SCORINGS
 from onepath.inference.learning.learned import standard_points
 from onepath.inference.posterior.evaluate import HALVINGS
@@ -72,7 +72,7 @@ def first_of(judge: Judge, graph: Graph, cells: Cells, theta: Array, tolerance: 
     """On all cells, with features to the tolerance of an answer."""
     chosen = with_bases(graph_at(graph, judge.mask, theta), cells, tolerance, room)
     task = task_of(theta, chosen.graph, judge.mask, cells)
-    done = complete(task, jnp.zeros_like(task.acting.phi[:, 0, 0]), Solver(), exact=False)
+    done = complete(task, jnp.zeros_like(task.acting.phi[:, 0, 0]), Solver(), 0)
     waves = log_chance_of_waves(scores_of(done.place), cells)
     inverse = inverse_root(beside_one(task.acting.phi, done.place.curvature))
     count = jnp.sum(cells.used)
@@ -96,7 +96,7 @@ def by_law(law: Law, judge: Judge, first: First, cells: Cells, theta: Array) -> 
             for part in (graph.drift, graph.diffusion)
         ]
         graph = changed(graph, drift=moved[0], diffusion=moved[1])
-    done = complete(task_of(theta, graph, judge.mask, cells), first.completion.place.weights, Solver(), exact=False)
+    done = complete(task_of(theta, graph, judge.mask, cells), first.completion.place.weights, Solver(), 0)
     return first._replace(graph=graph, completion=done)
 
 
@@ -107,38 +107,43 @@ def relevelled(
     coarse, graph, mask = coarser(cells, most), first.graph, judge.mask
     level = np.flatnonzero([each.role == LEVEL for each in parameters])
     information = 2.0 * jnp.sum(coarse.weight)
-    theta, place = same.theta, None
-    for _ in range(SCORINGS):
+    weights = first.completion.place.weights
+
+    def scored(turn: Array, state: tuple[Array, Place]) -> tuple[Array, Place]:
+        theta, place = state
         task = task_of(theta, graph, mask, coarse)
-        start = first.completion.place.weights if place is None else near(task, place)
-        place = complete(task, start, LOOSE, exact=False).place
-        (slope,) = jax.vjp(lambda theta: graph_at(graph, mask, theta).offset, theta)[1](
-            jnp.sum(place.slopes[:, :, 0], axis=0)
-        )
-        theta = theta.at[level].add(-slope[level] / information)
-    return same._replace(theta=theta)
+        start = jnp.where(turn == 0, weights, near(task, place))
+        place = complete(task, start, LOOSE, 0).place
+        offset, pull = jax.vjp(lambda theta: graph_at(graph, mask, theta).offset, theta)
+        (slope,) = pull(jnp.sum(place.slopes[:, :, 0], axis=0).astype(offset.dtype))
+        return theta.at[level].add(-slope[level] / information), place
+
+    c, (f, k) = len(coarse.weight), first.completion.place.slopes.shape[1:]
+    blank = jnp.zeros((c, f, k))
+    begin = Place(weights, blank, jnp.zeros(()), blank, jnp.zeros((c, f * k, f * k)))
+    return same._replace(theta=jax.lax.fori_loop(0, SCORINGS, scored, (same.theta, begin))[0])
 
 
-def posterior_of(judge: Judge, first: First, cells: Cells, found: Settled, same: Same) -> Posterior:
-    """Completed near the first place, at all θ that stand for what is known of θ, and how probable each is."""
-    prior, place = judge.prior, first.completion.place
-    values, vectors = jnp.linalg.eigh(found.curvature)
+def posterior_of(judge: Judge, first: First, cells: Cells, best: tuple[Array, Array], same: Same) -> Posterior:
+    """Completed near the first place, at θ around the best one, of this curvature, and how probable each is."""
+    prior, place, (theta, curvature) = judge.prior, first.completion.place, best
+    values, vectors = jnp.linalg.eigh(curvature)
     values = no_wider(prior, values)
     root, z = (vectors / jnp.sqrt(values)) @ vectors.T, standard_points(len(prior.mean), MEMBERS[1])
     densities = 0.5 * np.sum(np.square(z), axis=1) - 0.5 * jnp.sum(jnp.log(values))
-    around = jnp.clip(found.theta + z @ root, *prior.bounds.T)
+    around = jnp.clip(theta + z @ root, *prior.bounds.T)
     thetas = jnp.concatenate([around, same.theta[None]])
 
     def member(theta: Array) -> tuple[Array, Array, Array]:
         task = task_of(theta, first.graph, judge.mask, cells)
-        done = complete(task, near(task, place), LOOSE, exact=False)
+        done = complete(task, near(task, place), LOOSE, 0)
         return done.place.weights, done.inverse, done.place.loss + half_log_determinant(done.inverse)
 
     weights, inverse, losses = jax.lax.map(member, thetas)
     penalties = jax.vmap(lambda theta: negative_log(prior, theta)[0])(around)
     mass, log_mean = importance(losses[:-1] + penalties, densities)
     probability = jnp.nan_to_num(expit(same.log_width - losses[-1] - log_mean))
-    at_best = inverse_root(beside_one(task_of(found.theta, first.graph, judge.mask, cells).acting.phi, place.curvature))
+    at_best = inverse_root(beside_one(task_of(theta, first.graph, judge.mask, cells).acting.phi, place.curvature))
     evidence = -(place.loss + half_log_determinant(at_best))
     whole, bands = jnp.append((1.0 - probability) * mass, probability), jnp.append(mass, 0.0)
     sound = jnp.all(jnp.isfinite(losses)) & jnp.isfinite(evidence)
@@ -254,5 +259,3 @@ def of_steps(posterior: Posterior, graph: Graph, mask: Mask, u: Array, y: Array,
     centre, spread = jax.vmap(graph.bare.gaussian)(alone, u, dt)
     return OfSteps(densities, (y - centre[:, 0]) / jnp.sqrt(spread[:, 0, 0]))
 
-
-LAWS = {"euler": EULER, "linearised": LINEARISED}

@@ -1,7 +1,10 @@
-"""The search of many series at once: BFGS, in which each turn is one evaluation, and Newton's last steps."""
+"""The search of many series at once: BFGS, in which each turn is one evaluation, and Newton's last steps.
 
-from collections.abc import Callable
-from typing import NamedTuple
+A criterion is judged between `tried` and `moved`, or `settled_at` and `settled`: it takes long to compile, and all of a
+search shares one program of it.
+"""
+
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -9,10 +12,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from onepath.gp.parameters import AMPLITUDE, LEVEL, NOISE, Parameter
-from onepath.inference.batch.evidence import Judge, Judged, Problem, negative_log, no_wider
+from onepath.inference.batch.evidence import Judged, negative_log, no_wider
 from onepath.inference.completion.loop import CONVERGED, RUNNING
 from onepath.inference.learning.constant import ABSENT
-from onepath.numerics.arrays import Floats
+from onepath.inference.learning.prior import ParameterPrior
+from onepath.numerics.arrays import Flags, Floats, Integers
 
 WORTH, FLAT = 1e-8, 1e-4
 """The least relative gain of a step, and the largest slope, from which on a search goes on."""
@@ -23,8 +27,10 @@ FARTHEST = 2.0
 SHORTEST = 1e-6
 """Share of a step below which none is tried."""
 
-Criterion = Callable[[Array, Judged], Judged]
-"""θ, and what was judged near it, to a judgement."""
+STEP = 1e-4
+"""Of the differences of slopes."""
+
+Tree = TypeVar("Tree")
 
 
 class Descent(NamedTuple):
@@ -40,44 +46,22 @@ class Descent(NamedTuple):
     code: Array
 
 
-def begun(judge: Judge, problem: Problem, theta: Array) -> Descent:
-    """From the prior's mean."""
-    return _from(judge, judge(problem, theta), theta)
-
-
-def begun_near(judge: Judge, problem: Problem, before: Descent) -> Descent:
-    """From where a search with other points for the features has ended."""
-    found = _from(judge, judge(problem, before.theta, before.judged.place), before.theta)
-    return found._replace(evaluations=before.evaluations + 1)
-
-
-def _from(judge: Judge, judged: Judged, theta: Array) -> Descent:
-    size = len(theta)
+def begun(theta: Array, judged: Judged) -> Descent:
+    """From where a criterion was judged, down its slope."""
     direction = -judged.slope / jnp.maximum(jnp.linalg.norm(judged.slope), 1.0)
     code = jnp.where(jnp.isfinite(judged.value), RUNNING, CONVERGED)
     one, true = jnp.ones(()), jnp.asarray(True)
-    return Descent(theta, judged, jnp.eye(size), direction, one, true, jnp.asarray(1), code)
+    return Descent(theta, judged, jnp.eye(len(theta)), direction, one, true, jnp.asarray(1), code)
 
 
-def descended(judge: Judge, problem: Problem, state: Descent, turns: int) -> Descent:
-    """So many evaluations more, or fewer where the search has ended."""
-    low, high = judge.prior.bounds.T
-
-    def running(pair: tuple[Array, Descent]) -> Array:
-        return (pair[0] < turns) & (pair[1].code == RUNNING)
-
-    def turned(pair: tuple[Array, Descent]) -> tuple[Array, Descent]:
-        count, state = pair
-        theta = jnp.clip(state.theta + state.length * state.direction, low, high)
-        judged = judge(problem, theta, state.judged.place)
-        return count + 1, _moved(state, theta, judged, low, high)
-
-    return jax.lax.while_loop(running, turned, (jnp.asarray(0), state))[1]
+def tried(state: Descent, bounds: Floats) -> Array:
+    """θ that is judged next."""
+    return jnp.clip(state.theta + state.length * state.direction, *bounds.T)
 
 
-def _moved(state: Descent, theta: Array, judged: Judged, low: Floats, high: Floats) -> Descent:
+def moved(state: Descent, theta: Array, judged: Judged, bounds: Floats) -> Descent:
     """There, where the value has fallen enough; else a shorter step in the same direction."""
-    before, step = state.judged, theta - state.theta
+    (low, high), before, step = bounds.T, state.judged, theta - state.theta
     promised = before.slope @ step
     sound = jnp.isfinite(judged.value) & jnp.all(jnp.isfinite(judged.slope))
     better = sound & (judged.value <= before.value + 1e-4 * promised)
@@ -105,7 +89,13 @@ def _moved(state: Descent, theta: Array, judged: Judged, low: Floats, high: Floa
     )
     code = jnp.where(shorter < SHORTEST, CONVERGED, RUNNING)
     left = state._replace(length=shorter, evaluations=state.evaluations + 1, code=code)
-    return jax.tree.map(lambda new, old: jnp.where(better, new, old), taken, left)
+    goes_on = state.code == RUNNING
+    turned = _either(better, taken, left)
+    return _either(goes_on, turned, state)
+
+
+def _either(which: Array, one: Tree, other: Tree) -> Tree:
+    return jax.tree.map(lambda a, b: jnp.where(which, a, b), one, other)
 
 
 def _updated(state: Descent, step: Array, change: Array) -> Array:
@@ -119,70 +109,71 @@ def _updated(state: Descent, step: Array, change: Array) -> Array:
     return jnp.where(sound, new, state.inverse)
 
 
-class Settled(NamedTuple):
-    """The best θ, what was judged there, and the curvature near it."""
+class Settling(NamedTuple):
+    """Newton's last steps: where they stand, the curvature near there, its inverse, and whether they go on."""
 
     theta: Float[Array, " k"]
     judged: Judged
     curvature: Float[Array, "k k"]
+    inverse: Float[Array, "k k"]
+    goes_on: Array
 
 
-STEP = 1e-4
-"""Of the differences of slopes."""
-
-
-def settled(criterion: Criterion, theta: Array, judged: Judged, bounds: Floats) -> Settled:
-    """Newton steps with a finite-difference Hessian of the slope, held fixed, as long as they lower the criterion."""
-    moves = STEP * jnp.eye(len(theta))
-    rows = jax.lax.map(lambda move: (criterion(theta + move, judged).slope - judged.slope) / STEP, moves)
+def settling(theta: Array, judged: Judged, slopes: Float[Array, "k k"]) -> Settling:
+    """From slopes a `STEP` away along each parameter: a Hessian that is held fixed."""
+    rows = (slopes - judged.slope) / STEP
     curvature = 0.5 * (rows + rows.T)
     values, vectors = jnp.linalg.eigh(curvature)
     inverse = (vectors / jnp.maximum(jnp.abs(values), 1e-3)) @ vectors.T
+    return Settling(theta, judged, curvature, inverse, jnp.asarray(True))
 
-    def stepped(state: tuple[Array, Judged, Array, Array]) -> tuple[Array, Judged, Array, Array]:
-        best, judged, count, _ = state
-        step = jnp.clip(inverse @ judged.slope, -0.5, 0.5)
-        trial = jnp.clip(best - step, bounds[:, 0], bounds[:, 1])
-        there = criterion(trial, judged)
-        better = there.value <= judged.value + 1e-10 * jnp.abs(judged.value)  # and not NaN
-        moved = jnp.max(jnp.abs(trial - best))
-        best, judged = jax.tree.map(lambda new, old: jnp.where(better, new, old), (trial, there), (best, judged))
-        return best, judged, count + 1, better & (moved >= 1e-7)
 
-    start = (theta, judged, jnp.asarray(0), jnp.asarray(True))
-    best, judged, _, _ = jax.lax.while_loop(lambda state: state[3] & (state[2] < 6), stepped, start)
-    return Settled(best, judged, curvature)
+def settled_at(state: Settling, bounds: Floats) -> Array:
+    """θ that is judged next."""
+    return jnp.clip(state.theta - jnp.clip(state.inverse @ state.judged.slope, -0.5, 0.5), *bounds.T)
+
+
+def settled(state: Settling, theta: Array, judged: Judged) -> Settling:
+    """There, unless that is higher."""
+    before = state.judged
+    better = state.goes_on & (judged.value <= before.value + 1e-10 * jnp.abs(before.value))  # and not NaN
+    goes_on = better & (jnp.max(jnp.abs(theta - state.theta)) >= 1e-7)
+    return _either(better, state._replace(theta=theta, judged=judged), state)._replace(goes_on=goes_on)
+
+
+class Roles(NamedTuple):
+    """What parameters are to the hypothesis of constant noise: absent, or left free."""
+
+    absent: Flags
+    amplitudes: Flags  # of what is absent
+    free: Integers
+
+    @classmethod
+    def of(cls, parameters: tuple[Parameter, ...]) -> "Roles":
+        roles = np.array([each.role for each in parameters])
+        absent = np.array([each.function == "diffusion" for each in parameters])
+        return cls(absent, absent & (roles == AMPLITUDE), np.flatnonzero(np.isin(roles, [LEVEL, NOISE])))
+
+
+def same_noise(theta: Array, prior: ParameterPrior, roles: Roles) -> Array:
+    """θ from which the hypothesis of constant noise is searched: amplitudes of what is absent next to nothing."""
+    theta = jnp.where(roles.amplitudes, np.log(ABSENT), theta)
+    return theta.at[roles.free[0]].set(prior.mean[roles.free[0]])
 
 
 class Same(NamedTuple):
-    """The hypothesis of constant noise: its best θ, and ln of how wide it is."""
+    """The hypothesis of constant noise: its best θ, and ln of how wide it is; see `learning/constant.py`."""
 
     theta: Float[Array, " k"]
     log_width: Array
 
 
-def same_noise(judge: Judge, problem: Problem, found: Settled, parameters: tuple[Parameter, ...]) -> Same:
-    """As `learning/constant.py` says it."""
-    prior = judge.prior
-    roles = np.array([each.role for each in parameters])
-    absent = np.array([each.function == "diffusion" for each in parameters])
-    free = np.isin(roles, [LEVEL, NOISE])
-    whole = jnp.where((roles == AMPLITUDE) & absent, np.log(ABSENT), found.theta)
-
-    def with_free(theta: Array) -> Array:
-        return whole.at[np.flatnonzero(free)].set(theta)
-
-    def restricted(theta: Array, near: Judged) -> Judged:
-        judged = judge(problem, with_free(theta), near.place)
-        return judged._replace(slope=judged.slope[np.flatnonzero(free)])
-
-    start = jnp.where(roles == LEVEL, prior.mean, found.theta)[np.flatnonzero(free)]
-    best = settled(restricted, start, restricted(start, found.judged), prior.bounds[free])
-    theta = with_free(best.theta)
-    kept = np.flatnonzero(~(free | absent))
-    values = jnp.concatenate(
-        [jnp.linalg.eigvalsh(found.curvature[np.ix_(kept, kept)]), jnp.linalg.eigvalsh(best.curvature)]
-    )
-    penalty, _ = negative_log(prior, jnp.where(absent, prior.mean, theta))
-    width = -0.5 * jnp.sum(jnp.log(no_wider(prior, values))) + np.sum(np.log(prior.spread[absent]))
+def same_of(best: Settling, found: Settling, prior: ParameterPrior, roles: Roles) -> Same:
+    """From the free parameters at their best, beside the optimum without the hypothesis."""
+    kept = np.setdiff1d(np.flatnonzero(~roles.absent), roles.free)
+    parts = (found.curvature[np.ix_(kept, kept)], best.curvature)
+    values = jnp.concatenate([jnp.linalg.eigvalsh(part) for part in parts])
+    theta = same_noise(found.theta, prior, roles).at[roles.free].set(best.theta)
+    penalty, _ = negative_log(prior, jnp.where(roles.absent, prior.mean, theta))
+    width = -0.5 * jnp.sum(jnp.log(no_wider(prior, values))) + np.sum(np.log(prior.spread[roles.absent]))
     return Same(theta, width - penalty)
