@@ -13,6 +13,7 @@ from onepath.cli.fit import (
     CalendarOption,
     CellsOption,
     EncodingOption,
+    EquationsOption,
     ExposureOption,
     ForceOption,
     GapOption,
@@ -67,6 +68,9 @@ DaskOption = Annotated[bool, typer.Option("--dask", help="Work on a Dask cluster
 SchedulerOption = Annotated[
     str | None, typer.Option("--scheduler", help="Address of the Dask cluster to work on: tcp://host:8786.")
 ]
+DeviceOption = Annotated[
+    str, typer.Option("--device", help="cpu, or gpu: batches, with --equations off and --no-verdict.")
+]
 KindOption = Annotated[str, typer.Option("--format", help="Of the tables: csv or parquet.")]
 
 
@@ -87,6 +91,7 @@ def panel(
     noise: NoiseOption = "auto",
     link: LinkOption = "softplus",
     transition: TransitionOption = None,
+    equations: EquationsOption = "auto",
     learn: LearnOption = "evidence",
     cells: CellsOption = None,
     bounds: BoundsOption = None,
@@ -107,6 +112,7 @@ def panel(
     workers: WorkersOption = None,
     dask: DaskOption = False,
     scheduler: SchedulerOption = None,
+    device: DeviceOption = "cpu",
     kind: KindOption = "csv",
     seed: SeedOption = 0,
     force: ForceOption = False,
@@ -128,6 +134,7 @@ def panel(
             noise=noise,
             link=link,
             transition=transition or "auto",
+            equations=equations,
             learn=None if learn.lower() == "none" else learn,
             cells=cells,
             bounds=bounds_of(bounds),
@@ -160,6 +167,7 @@ def panel(
                 verdict=verdict,
                 workers=workers,
                 client=client,
+                device=device,
                 folder=out,
                 keep=True if keep_all else (keep or ()),
                 progress=not json,

@@ -17,7 +17,7 @@ from onepath.graph.graph import Graph, graph_at
 from onepath.inference.completion import objective
 from onepath.inference.completion.fisher import PAUSE, ROUNDING, SQUARED
 from onepath.inference.completion.loop import CONVERGED, LOST, RUNNING, STUCK
-from onepath.numerics.blockwise import inverse_root, solved, whitened
+from onepath.numerics.roots import inverse_root, solved, whitened
 
 HALVINGS = 40
 """Of a step, at most."""

@@ -26,7 +26,7 @@ from onepath.inference.batch.completion import (
 )
 from onepath.inference.completion.objective import traces_of_cells
 from onepath.inference.learning.prior import NORMAL, ParameterPrior
-from onepath.numerics.blockwise import half_log_determinant, inverse_root, solved
+from onepath.numerics.roots import half_log_determinant, inverse_root, solved
 
 
 class Judged(NamedTuple):

@@ -34,6 +34,7 @@ from onepath.inference.batch.posterior import (
     of_steps,
     posterior_of,
     relevelled,
+    seen_at,
     values_at,
 )
 from onepath.inference.batch.search import (
@@ -59,6 +60,7 @@ from onepath.inference.learning.search import MOST_EVALUATIONS, ROUNDS, TOLERANC
 from onepath.inference.posterior.evaluate import PREDICTIVE_DRAWS
 from onepath.numerics.arrays import Flags, Floats, Integers
 from onepath.numerics.cache import jax_cache
+from onepath.numerics.compiled import quick_options
 from onepath.numerics.precision import in_double
 
 CELLS = 256
@@ -127,7 +129,8 @@ class Best(NamedTuple):
 class Engine:
     """The programs for one link, each of one series under `vmap`, and what is made of them for a chunk."""
 
-    def __init__(self, link: str) -> None:
+    def __init__(self, link: str, platform: str) -> None:
+        _each = partial(_program, quick_options() if platform == "cpu" else None)
         x = np.linspace(0.0, 1.0, 12)[:, None]
         some = Transitions(x[:-1], np.diff(x, axis=0), np.ones(11))
         self.template: Graph = build_graph(GraphOptions(link=link), some, units_of_one(some, common=False))
@@ -168,9 +171,10 @@ class Engine:
             same = relevelled(own, first, cells, same, self.parameters, USUAL.cells[1])
         posterior = posterior_of(own, first, cells, (best.theta, best.curvature), same)
         u, x = ((each - units.location) / units.scale for each in (points, stack.x))
-        drift, diffusion = values_at(posterior, first.graph, own.mask, u[:, None], LEVEL, QUADRATURE)
-        y, dt = stack.y / units.scale, stack.dt / units.time
-        steps = of_steps(posterior, first.graph, own.mask, x[:, None], y, dt, jnp.asarray(self.normals))
+        seen, count = seen_at(posterior, first.graph, own.mask, jnp.concatenate([u, x])[:, None]), len(u)
+        drift, diffusion = values_at(posterior, first.graph, seen.at(slice(count)), LEVEL, QUADRATURE)
+        y, dt, normals = stack.y / units.scale, stack.dt / units.time, jnp.asarray(self.normals)
+        steps = of_steps(posterior, first.graph, seen.at(slice(count, None)), x[:, None], y, dt, normals)
         total = jnp.sum(stack.weight)
         rate, root = units.scale / units.time, units.scale / jnp.sqrt(units.time)
         return {
@@ -181,7 +185,7 @@ class Engine:
             "constant_noise": posterior.mass[-1],
             "unexplained": first.graph.noise * first.graph.noise_unit[0] * jnp.square(units.scale),
             "clustering": clustering(steps.white, stack.weight, stack.since),
-            "sound": posterior.converged & (first.completion.code == CONVERGED),
+            "sound": posterior.converged & (first.code == CONVERGED),
         }
 
     # of a chunk
@@ -231,14 +235,14 @@ class Engine:
         return Best(state.theta, state.judged.value, state.curvature, self.same_of(alike, state))
 
 
-def _each(program: Callable[..., Any]) -> Callable[..., Any]:
+def _program(options: dict[str, Any] | None, program: Callable[..., Any]) -> Callable[..., Any]:
     """For a chunk of series at once."""
-    return jax.jit(jax.vmap(program))
+    return jax.jit(jax.vmap(program), compiler_options=options)
 
 
 @cache
-def engine_of(link: str) -> Engine:
-    return Engine(link)
+def engine_of(link: str, platform: str) -> Engine:
+    return Engine(link, platform)
 
 
 def _normals(functions: int) -> Floats:
@@ -258,11 +262,12 @@ def fit_batch(
     chunk: int = CHUNK,
 ) -> Answers:
     """Drift and diffusion of each series at its own points (series, points), on one of JAX's devices."""
-    parts = []
+    device = jax.devices()[0] if device is None else device
+    engine, parts = engine_of(link, device.platform), []
     with jax.default_device(device), jax_cache():
         for begin in range(0, len(series), TOGETHER):
             some = slice(begin, begin + TOGETHER)
-            parts.append(_fitted(engine_of(link), series[some], since[some], points[some], chunk))
+            parts.append(_fitted(engine, series[some], since[some], points[some], chunk))
     return parts[0] if len(parts) == 1 else _joined(parts)
 
 
@@ -311,7 +316,7 @@ def _fitted(
     first: First = _in_chunks(engine.complete, chunk, graph, cells, best.theta)
     why = np.full(count, "", object)
     _doubt(why, ~(sought.enough & first.enough), ROOM)
-    _doubt(why, (first.completion.code != CONVERGED) | ~np.isfinite(best.value), LEFT)
+    _doubt(why, (first.code != CONVERGED) | ~np.isfinite(best.value), LEFT)
     _doubt(why, first.waves < np.log(CHANCE), WAVES)
     _doubt(why, ~(first.change < FORGOTTEN), FORGETS)
     law = np.where(first.shift <= ADEQUATE, EULER.name, LINEARISED.name).astype(object)

@@ -17,7 +17,6 @@ from onepath.inference.batch.bases import with_bases
 from onepath.inference.batch.cells import coarser
 from onepath.inference.batch.completion import (
     LOOSE,
-    Completion,
     Place,
     Solver,
     acting,
@@ -35,7 +34,7 @@ from onepath.inference.learning.learned import standard_points
 from onepath.inference.posterior.evaluate import HALVINGS
 from onepath.inference.posterior.mixture import MEMBERS
 from onepath.inference.posterior.posterior import averaged
-from onepath.numerics.blockwise import half_log_determinant, inverse_root
+from onepath.numerics.roots import half_log_determinant, inverse_root
 from onepath.numerics.modules import changed
 
 
@@ -43,7 +42,8 @@ class First(NamedTuple):
     """Completed at the best θ by Euler's law: a graph with points for its features, and what is said of it."""
 
     graph: Graph
-    completion: Completion
+    place: Place
+    code: Array
     enough: Array  # whether there was room for all points
     waves: Array  # ln of how probable waves in what is left over are by chance
     change: Array  # |f'| Δt
@@ -81,7 +81,7 @@ def first_of(judge: Judge, graph: Graph, cells: Cells, theta: Array, tolerance: 
     member = (theta, done.place.weights, inverse)
     latent, covariance = moments(member, chosen.graph, judge.mask, places.x + NUDGE, 2)
     change, shift = stiffness_at(latent, covariance, places, chosen.graph.bare.with_law(EULER))
-    return First(chosen.graph, done, chosen.enough, waves, change, shift)
+    return First(chosen.graph, done.place, done.code, chosen.enough, waves, change, shift)
 
 
 def by_law(law: Law, judge: Judge, first: First, cells: Cells, theta: Array) -> First:
@@ -96,8 +96,8 @@ def by_law(law: Law, judge: Judge, first: First, cells: Cells, theta: Array) -> 
             for part in (graph.drift, graph.diffusion)
         ]
         graph = changed(graph, drift=moved[0], diffusion=moved[1])
-    done = complete(task_of(theta, graph, judge.mask, cells), first.completion.place.weights, Solver(), 0)
-    return first._replace(graph=graph, completion=done)
+    done = complete(task_of(theta, graph, judge.mask, cells), first.place.weights, Solver(), 0)
+    return first._replace(graph=graph, place=done.place, code=done.code)
 
 
 def relevelled(
@@ -107,7 +107,7 @@ def relevelled(
     coarse, graph, mask = coarser(cells, most), first.graph, judge.mask
     level = np.flatnonzero([each.role == LEVEL for each in parameters])
     information = 2.0 * jnp.sum(coarse.weight)
-    weights = first.completion.place.weights
+    weights = first.place.weights
 
     def scored(turn: Array, state: tuple[Array, Place]) -> tuple[Array, Place]:
         theta, place = state
@@ -118,7 +118,7 @@ def relevelled(
         (slope,) = pull(jnp.sum(place.slopes[:, :, 0], axis=0).astype(offset.dtype))
         return theta.at[level].add(-slope[level] / information), place
 
-    c, (f, k) = len(coarse.weight), first.completion.place.slopes.shape[1:]
+    c, (f, k) = len(coarse.weight), first.place.slopes.shape[1:]
     blank = jnp.zeros((c, f, k))
     begin = Place(weights, blank, jnp.zeros(()), blank, jnp.zeros((c, f * k, f * k)))
     return same._replace(theta=jax.lax.fori_loop(0, SCORINGS, scored, (same.theta, begin))[0])
@@ -126,7 +126,7 @@ def relevelled(
 
 def posterior_of(judge: Judge, first: First, cells: Cells, best: tuple[Array, Array], same: Same) -> Posterior:
     """Completed near the first place, at θ around the best one, of this curvature, and how probable each is."""
-    prior, place, (theta, curvature) = judge.prior, first.completion.place, best
+    prior, place, (theta, curvature) = judge.prior, first.place, best
     values, vectors = jnp.linalg.eigh(curvature)
     values = no_wider(prior, values)
     root, z = (vectors / jnp.sqrt(values)) @ vectors.T, standard_points(len(prior.mean), MEMBERS[1])
@@ -184,16 +184,28 @@ class Values(NamedTuple):
     upper: Array
 
 
-def values_at(
-    posterior: Posterior, graph: Graph, mask: Mask, u: Float[Array, "n d"], level: float, quadrature: int
-) -> tuple[Values, Values]:
-    """Drift and diffusion at points, standardised; see `Model.drift`, `Model.diffusion` and `evaluate.Mixture`."""
+class Seen(NamedTuple):
+    """What each member says of the latents at points: means with derivatives, and covariances."""
+
+    means: Float[Array, "s n f k"]
+    covariances: Float[Array, "s n f f"]
+
+    def at(self, rows: slice) -> "Seen":
+        return Seen(self.means[:, rows], self.covariances[:, rows])
+
+
+def seen_at(posterior: Posterior, graph: Graph, mask: Mask, u: Float[Array, "n d"]) -> Seen:
+    """By members, one after another: together they would not fit into the memory."""
 
     def one(member: tuple[Array, ...]) -> tuple[Array, Array]:
-        mean, covariance = moments((member[0], member[1], member[2]), graph, mask, u, 0)
-        return mean[:, :, 0], jnp.diagonal(covariance, axis1=1, axis2=2)
+        return moments((member[0], member[1], member[2]), graph, mask, u, graph.order)
 
-    means, variances = jax.lax.map(one, tuple(posterior.members))
+    return Seen(*jax.lax.map(one, tuple(posterior.members)))
+
+
+def values_at(posterior: Posterior, graph: Graph, seen: Seen, level: float, quadrature: int) -> tuple[Values, Values]:
+    """Drift and diffusion at points, standardised; see `Model.drift`, `Model.diffusion` and `evaluate.Mixture`."""
+    means, variances = seen.means[..., 0], jnp.diagonal(seen.covariances, axis1=2, axis2=3)
     mean = jnp.tensordot(posterior.mass, means, axes=1)
     square = jnp.tensordot(posterior.mass, variances + jnp.square(means - mean), axes=1)
     deviation = jnp.sqrt(square)
@@ -237,13 +249,9 @@ class OfSteps(NamedTuple):
     white: Float[Array, " n"]
 
 
-def of_steps(posterior: Posterior, graph: Graph, mask: Mask, u: Array, y: Array, dt: Array, normals: Array) -> OfSteps:
+def of_steps(posterior: Posterior, graph: Graph, seen: Seen, u: Array, y: Array, dt: Array, normals: Array) -> OfSteps:
     """See `Model.densities` and `inference.fit.widened`."""
-
-    def one(member: tuple[Array, ...]) -> tuple[Array, Array]:
-        return moments((member[0], member[1], member[2]), graph, mask, u, graph.order)
-
-    means, covariances = jax.lax.map(one, tuple(posterior.members))
+    means, covariances = seen
     mass = posterior.mass
     mean = jnp.tensordot(mass, means, axes=1)
     apart = (means - mean)[..., 0]
