@@ -224,9 +224,7 @@ def gpu(count, rows, compared, results):
 
     table = many(count, rows)
     names = sorted(table["unique_id"].unique())
-    read = [
-        read_trajectory(part["y"].to_numpy(), t=part["ds"].to_numpy()) for _, part in table.groupby("unique_id")
-    ]
+    read = [read_trajectory(part["y"].to_numpy(), t=part["ds"].to_numpy()) for _, part in table.groupby("unique_id")]
     series, since = [transitions_of(one) for one in read], [since_of(one) for one in read]
     points = np.stack([np.linspace(one.x.min(), one.x.max(), 24) for one in series])
     row = {"series": count, "rows": rows, "device": str(jax.devices()[0].device_kind), "cores": processors()}

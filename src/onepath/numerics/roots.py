@@ -1,15 +1,37 @@
-"""Inverse Cholesky factors, for JAX: computed once, they make products of all that follows, which suits many at once."""
+"""Inverse Cholesky factors, for JAX: with them all that follows is products, which suits many series at once."""
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from onepath.numerics.linalg import cholesky, forward_solve
+from onepath.numerics.linalg import JITTER, cholesky, forward_solve
 
 
 def inverse_root(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """L⁻¹ with L Lᵀ = matrix + jitter; NaN where that is not positive definite."""
+    """L⁻¹ with L Lᵀ = matrix + jitter; NaN where that is not positive definite.
+
+    On the CPU column by column: where JAX calls LAPACK for several batches at once, these may wait for each other for
+    ever.
+    """
+    return jax.lax.platform_dependent(matrix, cpu=_by_columns, default=_by_library)
+
+
+def _by_library(matrix: Array) -> Array:
     return forward_solve(cholesky(matrix), jnp.eye(len(matrix)))
+
+
+def _by_columns(matrix: Array) -> Array:
+    size = len(matrix)
+    places = jnp.arange(size)
+
+    def eliminated(j: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+        rest, inverse = state
+        pivot = jnp.sqrt(rest[j, j])
+        row, column = inverse[j] / pivot, jnp.where(places > j, rest[:, j] / pivot, 0.0)
+        return rest - column[:, None] * column, (inverse - column[:, None] * row).at[j].set(row)
+
+    jittered = matrix + JITTER * jnp.trace(matrix) / size * jnp.eye(size)
+    return jax.lax.fori_loop(0, size, eliminated, (jittered, jnp.eye(size)))[1]
 
 
 def half_log_determinant(inverse: Float[Array, "n n"]) -> Float[Array, ""]:

@@ -19,7 +19,7 @@ from onepath.io.columns import choose_columns
 from onepath.model import SMALL_SHARE
 from onepath.numerics.arrays import Floats
 from onepath.panel.layout import Series
-from onepath.panel.one import ENDS, Plan, Record, failed, label_of, place_of, record_of, reason_of, said_of
+from onepath.panel.one import ENDS, Plan, Record, failed, label_of, place_of, reason_of, record_of, said_of
 from onepath.sde import SDE
 
 ALONE = "fitted by itself: "
@@ -68,8 +68,8 @@ def check_batchable(plan: Plan) -> None:
         raise ValueError(f"device='gpu' knows only the usual {odd[0]}: leave {odd[0]} out, or leave device out")
     if plan.verdict:
         raise ValueError(
-            "device='gpu' gives drift and diffusion but diagnoses no model: pass verdict=False (--no-verdict), or leave "
-            "device out"
+            "device='gpu' gives drift and diffusion but diagnoses no model: pass verdict=False (--no-verdict), or "
+            "leave device out"
         )
     if len(plan.layout.chosen.values) > 1 or plan.layout.chosen.inputs:
         raise ValueError("device='gpu' takes series of one dimension without inputs: choose one, or leave device out")

@@ -86,7 +86,8 @@ def fit_series(plan: Plan, series: Series) -> Record:
             reason = ""
         except Exception as error:  # a row like all others, never the end
             reason, found, curves = reason_of(error), {}, {}
-    row = {"fitted": not reason, "reason": reason, **found, "notes": said_of(caught), "seconds": time.perf_counter() - begun}
+    notes, seconds = said_of(caught), time.perf_counter() - begun
+    row = {"fitted": not reason, "reason": reason, **found, "notes": notes, "seconds": seconds}
     return record_of(series, row, curves)
 
 

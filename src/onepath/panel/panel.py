@@ -234,7 +234,7 @@ def _fitted(
 
         def by_themselves(left: list[Series]) -> Iterator[list[Record]]:
             size = max(1, min(MOST_TOGETHER, len(left) // (4 * crew)))
-            return fit_in_processes(plan, _batches(left, size), min(workers, len(left)))
+            return fit_in_processes(plan, _batches(left, size), max(2, min(workers, len(left))))  # never in this one
 
         found.collected(batched(waiting, by_themselves), len(waiting))
     elif waiting:

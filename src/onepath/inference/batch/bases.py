@@ -29,7 +29,7 @@ class Chosen(NamedTuple):
 
 def with_bases(graph: Graph, cells: Cells, tolerance: float, room: int) -> Chosen:
     """Of one series, as `Graph.with_bases`, with room for so many points in smooth terms."""
-    (drift,), (diffusion,) = graph.drift, graph.diffusion
+    drift, diffusion = graph.unknown
     pairs = [_with_bases(drift, cells, tolerance, room, 0.0)]
     pairs.append(_with_bases(diffusion, cells, tolerance, room, LEAST_VARIANCE))
     (drift, *of_drift), (diffusion, *of_diffusion) = pairs

@@ -78,11 +78,7 @@ def _judged(task: Task, place: Place) -> tuple[Array, Acting]:
     crossed = place.curvature.reshape(c, f, k, f, k)
     in_phi = jnp.stack(
         [
-            sum(
-                crossed[:, g, :, i, m][:, :, None] * half[:, i, m, g][:, None]
-                for i in range(f)
-                for m in range(k)
-            )
+            sum(crossed[:, g, :, i, m][:, :, None] * half[:, i, m, g][:, None] for i in range(f) for m in range(k))
             for g in range(f)
         ]
     )  # CφF⁻¹: (f, c, k, p)

@@ -1,7 +1,7 @@
 """Many series of one dimension, from transitions to drift and diffusion with bands, as a few programs.
 
-Each program knows one series and runs under `vmap` for a chunk of them. Between programs series are in the memory of the
-host, so that those which are not done yet, or go on by another law, come together in chunks of their own.
+Each program knows one series and runs under `vmap` for a chunk of them. Between programs series are in the memory of
+the host, so that those which are not done yet, or go on by another law, come together in chunks of their own.
 """
 
 from collections.abc import Callable, Sequence
@@ -58,7 +58,7 @@ from onepath.inference.learning.prior import ParameterPrior, parameter_prior
 from onepath.inference.learning.restart import CHANCE
 from onepath.inference.learning.search import MOST_EVALUATIONS, ROUNDS, TOLERANCE, USUAL, learned_mask
 from onepath.inference.posterior.evaluate import PREDICTIVE_DRAWS
-from onepath.numerics.arrays import Flags, Floats, Integers
+from onepath.numerics.arrays import Floats, Integers
 from onepath.numerics.cache import jax_cache
 from onepath.numerics.compiled import quick_options
 from onepath.numerics.precision import in_double
@@ -195,7 +195,12 @@ class Engine:
         theta = jnp.tile(self.prior.mean, (len(cells.weight), 1))
         chosen = self.based(graph, cells, theta)
         problem = Problem(chosen.graph, cells)
-        return Sought(*chosen, self.begun(theta, self.judge(problem, theta, self.nowhere(problem))))
+        return Sought(
+            chosen.graph,
+            chosen.rank,
+            chosen.enough,
+            self.begun(theta, self.judge(problem, theta, self.nowhere(problem))),
+        )
 
     def go_on(self, cells: Cells, sought: Sought) -> Sought:
         """Some turns of the search."""
@@ -209,12 +214,13 @@ class Engine:
         """From where a search with other points for the features has ended."""
         judged = self.judge(Problem(chosen.graph, cells), before.theta, before.judged.place)
         found = self.begun(before.theta, judged)
-        return Sought(*chosen, found._replace(evaluations=before.evaluations + 1))
+        return Sought(chosen.graph, chosen.rank, chosen.enough, found._replace(evaluations=before.evaluations + 1))
 
     def settle(self, cells: Cells, sought: Sought) -> Best:
         """Newton's last steps, and the same for constant noise."""
         problem, at = Problem(sought.graph, cells), sought.descent
-        slopes = [self.judge(problem, at.theta + move, at.judged.place).slope for move in STEP * np.eye(len(self.prior.mean))]
+        moves = STEP * np.eye(len(self.prior.mean))
+        slopes = [self.judge(problem, at.theta + move, at.judged.place).slope for move in moves]
         state = self.settling(at.theta, at.judged, jnp.stack(slopes, axis=1))
         for _ in range(NEWTONS):
             theta = self.next(state)
@@ -274,7 +280,7 @@ def fit_batch(
 def _joined(parts: list[Answers]) -> Answers:
     def one(*values: Any) -> Any:
         if isinstance(values[0], list):
-            return sum(values, [])
+            return [each for part in values for each in part]
         if isinstance(values[0], Values):
             return Values(*(np.concatenate(each) for each in zip(*values, strict=True)))
         return np.concatenate(values)
@@ -342,7 +348,7 @@ def _fitted(
     )
 
 
-def _doubt(why: Any, which: Flags, reason: str) -> None:
+def _doubt(why: Any, which: Any, reason: str) -> None:
     """The first reason stands."""
     why[np.asarray(which) & (why == "")] = reason
 

@@ -1,6 +1,6 @@
 """The posterior of many series at once: completion at θ̂ and around it, masses, and what follows at points."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +9,7 @@ from jax.scipy.special import expit, ndtr, ndtri
 from jaxtyping import Array, Float
 
 from onepath.data.cells import Cells
+from onepath.gp.features import Unknown
 from onepath.gp.parameters import LEVEL, Mask, Parameter
 from onepath.graph.graph import NUDGE, Graph, graph_at
 from onepath.graph.laws import EULER, Law
@@ -34,8 +35,8 @@ from onepath.inference.learning.learned import standard_points
 from onepath.inference.posterior.evaluate import HALVINGS
 from onepath.inference.posterior.mixture import MEMBERS
 from onepath.inference.posterior.posterior import averaged
-from onepath.numerics.roots import half_log_determinant, inverse_root
 from onepath.numerics.modules import changed
+from onepath.numerics.roots import half_log_determinant, inverse_root
 
 
 class First(NamedTuple):
@@ -88,16 +89,16 @@ def by_law(law: Law, judge: Judge, first: First, cells: Cells, theta: Array) -> 
     """The same completed by another law; points of features move aside, where derivatives are asked for."""
     graph = changed(first.graph, law=law)
     if law.order:
-        moved = [
-            tuple(
-                changed(each, bases=tuple(changed(b, points=b.points + NUDGE * each.scale) for b in each.bases))
-                for each in part
-            )
-            for part in (graph.drift, graph.diffusion)
-        ]
-        graph = changed(graph, drift=moved[0], diffusion=moved[1])
+        drift, diffusion = map(_nudged, graph.unknown)
+        graph = changed(graph, drift=(drift,), diffusion=(diffusion,))
     done = complete(task_of(theta, graph, judge.mask, cells), first.place.weights, Solver(), 0)
     return first._replace(graph=graph, place=done.place, code=done.code)
+
+
+def _nudged(function: Unknown) -> Unknown:
+    """With all points of its features moved a little."""
+    moved = [changed(each, points=each.points + NUDGE * function.scale) for each in function.bases]
+    return changed(function, bases=tuple(moved))
 
 
 def relevelled(
@@ -179,9 +180,9 @@ def moments(
 class Values(NamedTuple):
     """Mean and ends of the band of a function at points."""
 
-    mean: Array
-    lower: Array
-    upper: Array
+    mean: Any
+    lower: Any
+    upper: Any
 
 
 class Seen(NamedTuple):
@@ -266,4 +267,3 @@ def of_steps(posterior: Posterior, graph: Graph, seen: Seen, u: Array, y: Array,
     alone = means[jnp.argmax(mass)]
     centre, spread = jax.vmap(graph.bare.gaussian)(alone, u, dt)
     return OfSteps(densities, (y - centre[:, 0]) / jnp.sqrt(spread[:, 0, 0]))
-

@@ -1,7 +1,7 @@
 """Series side by side: their transitions padded to one length, and what a graph must know of each."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from onepath.data.clocks import median_length
+from onepath.data.statistics import LEAST_PAIRS
 from onepath.data.transitions import Transitions
 from onepath.gp.kernels import Cubic, terms
 from onepath.graph.default import LEAST_SHARE
@@ -19,13 +20,13 @@ from onepath.numerics.arrays import Floats
 class Stack(NamedTuple):
     """Transitions of a series (n,), those of weight 0 being padding; with a leading axis, of many."""
 
-    x: Array
-    y: Array
-    dt: Array
-    weight: Array
-    follows: Array  # whether each is followed by the next one, without a gap
-    since: Array  # time since the beginning of the one before; infinite at the beginning of a record
-    time: Array  # (), their median duration
+    x: Any
+    y: Any
+    dt: Any
+    weight: Any
+    follows: Any  # whether each is followed by the next one, without a gap
+    since: Any  # time since the beginning of the one before; infinite at the beginning of a record
+    time: Any  # (), their median duration
 
 
 class Units(NamedTuple):
@@ -46,9 +47,11 @@ def _row(one: Transitions, since: Floats, length: int) -> Stack:
     x, y, spare = one.x[:, 0], one.y[:, 0], length - len(one)
     end, start = x[:-1] + y[:-1], x[1:]
     follows = np.abs(end - start) <= 1e-9 * np.max(np.abs(start), initial=0.0)
-    padded = (np.pad(part, (0, spare), mode="constant", constant_values=part[0]) for part in (x, y, one.dt))
+    starts, moves, steps = (np.pad(part, (0, spare), constant_values=part[0]) for part in (x, y, one.dt))
     weight, after = (np.arange(length) < len(one)) * 1.0, np.pad(follows * 1.0, (0, spare + 1))
-    return Stack(*padded, weight, after, np.pad(since, (0, spare), constant_values=np.inf), median_length(one.dt))
+    return Stack(
+        starts, moves, steps, weight, after, np.pad(since, (0, spare), constant_values=np.inf), median_length(one.dt)
+    )
 
 
 def units_of(stack: Stack) -> Units:
@@ -66,7 +69,8 @@ def _persistence(stack: Stack) -> Float[Array, ""]:
     products, count = (rate[:-1] / unit) * (rate[1:] / unit), jnp.sum(pairs)
     mean = jnp.sum(pairs * products) / count
     deviation = jnp.sqrt(jnp.sum(pairs * jnp.square(products - mean)) / count)
-    return jnp.maximum(mean - 2 * deviation / jnp.sqrt(count), 0.0) * unit * unit
+    least = jnp.maximum(mean - 2 * deviation / jnp.sqrt(count), 0.0) * unit * unit
+    return jnp.where(count >= LEAST_PAIRS, least, 0.0)
 
 
 def graph_of(template: Graph, stack: Stack, units: Units) -> Graph:
@@ -80,11 +84,12 @@ def graph_of(template: Graph, stack: Stack, units: Units) -> Graph:
     used = stack.weight > 0
     lower, upper = jnp.min(jnp.where(used, stack.x, jnp.inf)), jnp.max(jnp.where(used, stack.x, -jnp.inf))
 
-    def places(graph: Graph) -> list[Array]:
-        (drift,) = graph.drift
+    def places(graph: Graph) -> list[Any]:
+        (drift,) = graph.unknown[: graph.drifts]
         cubic = next(term for term in terms(drift.kernel) if isinstance(term, Cubic))
         return [graph.unit, graph.noise_unit, drift.amplitude, cubic.lower, cubic.upper]
 
     edges = [(edge - units.location) / units.scale for edge in (lower, upper)]
     values = [unit, square / jnp.square(units.scale), amplitude, *edges]
-    return eqx.tree_at(places, template, [value.reshape(old.shape) for value, old in zip(values, places(template))])
+    pairs = zip(values, places(template), strict=True)
+    return eqx.tree_at(places, template, [value.reshape(old.shape) for value, old in pairs])
