@@ -6,18 +6,40 @@ from jaxtyping import Array, Float
 
 from onepath.numerics.linalg import JITTER, cholesky, forward_solve
 
+BLOCK = 8
+"""Columns that are eliminated at once."""
+
 
 def inverse_root(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """L⁻¹ with L Lᵀ = matrix + jitter; NaN where that is not positive definite.
 
-    On the CPU column by column: where JAX calls LAPACK for several batches at once, these may wait for each other for
-    ever.
+    On the CPU by blocks: where JAX calls LAPACK for several batches at once, these may wait for each other for ever.
     """
-    return jax.lax.platform_dependent(matrix, cpu=_by_columns, default=_by_library)
+    return jax.lax.platform_dependent(matrix, cpu=_by_blocks, default=_by_library)
 
 
 def _by_library(matrix: Array) -> Array:
     return forward_solve(cholesky(matrix), jnp.eye(len(matrix)))
+
+
+def _by_blocks(matrix: Array) -> Array:
+    size = len(matrix)
+    blocks = -(-size // BLOCK)
+    room, places = blocks * BLOCK, jnp.arange(blocks * BLOCK)
+    jittered = matrix + JITTER * jnp.trace(matrix) / size * jnp.eye(size)
+    whole = jnp.pad(jittered, ((0, room - size),) * 2) + jnp.diag(jnp.where(places < size, 0.0, 1.0))
+
+    def eliminated(block: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+        rest, inverse = state
+        begin = block * BLOCK
+        columns = jax.lax.dynamic_slice_in_dim(rest, begin, BLOCK, axis=1)
+        own = _by_columns(jax.lax.dynamic_slice_in_dim(columns, begin, BLOCK, axis=0))
+        below = jnp.where(places[:, None] >= begin + BLOCK, columns @ own.T, 0.0)
+        rows = own @ jax.lax.dynamic_slice_in_dim(inverse, begin, BLOCK, axis=0)
+        inverse = jax.lax.dynamic_update_slice_in_dim(inverse - below @ rows, rows, begin, axis=0)
+        return rest - below @ below.T, inverse
+
+    return jax.lax.fori_loop(0, blocks, eliminated, (whole, jnp.eye(room)))[1][:size, :size]
 
 
 def _by_columns(matrix: Array) -> Array:
@@ -30,8 +52,7 @@ def _by_columns(matrix: Array) -> Array:
         row, column = inverse[j] / pivot, jnp.where(places > j, rest[:, j] / pivot, 0.0)
         return rest - column[:, None] * column, (inverse - column[:, None] * row).at[j].set(row)
 
-    jittered = matrix + JITTER * jnp.trace(matrix) / size * jnp.eye(size)
-    return jax.lax.fori_loop(0, size, eliminated, (jittered, jnp.eye(size)))[1]
+    return jax.lax.fori_loop(0, size, eliminated, (matrix, jnp.eye(size)))[1]
 
 
 def half_log_determinant(inverse: Float[Array, "n n"]) -> Float[Array, ""]:

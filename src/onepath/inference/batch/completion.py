@@ -140,6 +140,23 @@ def beside_one(phi: Float[Array, "f c k p"], curvature: Float[Array, "c q q"]) -
     return whole + jnp.eye(f * p)
 
 
+def apart(graph: Graph) -> bool:
+    """Whether expected curvatures couple no function with another."""
+    return len(graph.groups()) == graph.functions
+
+
+def fisher_inverse(phi: Float[Array, "f c k p"], curvature: Float[Array, "c q q"], graph: Graph) -> Float[Array, "w w"]:
+    """L⁻¹ with L Lᵀ = I + Σ φᵀ C φ, function by function where none is coupled with another."""
+    if not apart(graph):
+        return inverse_root(beside_one(phi, curvature))
+    f, c, k, p = phi.shape
+    own = jnp.diagonal(curvature.reshape(c, f, k, f, k)[:, :, 0, :, 0], axis1=1, axis2=2)  # derivatives couple
+    acted = jnp.moveaxis(own, 1, 0)[:, :, None] * phi[:, :, 0]
+    first, second = jax.vmap(inverse_root)(jnp.matmul(jnp.swapaxes(phi[:, :, 0], 1, 2), acted) + jnp.eye(p))
+    zero = jnp.zeros((p, p))
+    return jnp.block([[first, zero], [zero, second]])
+
+
 def loss_at(task: Task, weights: Float[Array, "f p"]) -> Float[Array, ""]:
     """J."""
     losses, *_ = objective.slopes_of_cells(latent_of(task, weights), task.table, task.acting.noise, task.graph)
@@ -168,7 +185,7 @@ def near(task: Task, place: Place) -> Float[Array, "f p"]:
     values = place.latent.at[:, :, 0].add(-offset)
     seen = jnp.sum(place.curvature * values.reshape(c, 1, f * k), axis=2).reshape(c, f, k)
     right = in_weights(phi, seen - place.slopes)
-    inverse = inverse_root(beside_one(phi, place.curvature))
+    inverse = fisher_inverse(phi, place.curvature, task.graph)
     return solved(inverse, right.ravel()).reshape(f, p)
 
 
@@ -183,8 +200,9 @@ def complete(task: Task, start: Float[Array, "f p"], solver: Solver, exact: Arra
         gradient, curvature = in_weights(phi, place.slopes) + place.weights, place.curvature
         if solver.close > 0.0:
             hessians = curvatures_at(task, place.latent)[1][:, :-1, :-1]
-            curvature = jnp.where(state.exact > 0, hessians, curvature)
-        inverse = inverse_root(beside_one(phi, curvature))
+            inverse = inverse_root(beside_one(phi, jnp.where(state.exact > 0, hessians, curvature)))
+        else:
+            inverse = fisher_inverse(phi, curvature, task.graph)
         direction = -solved(inverse, gradient.ravel()).reshape(gradient.shape)
         sound = jnp.all(jnp.isfinite(direction))
         direction = jnp.where(sound, direction, 0.0)

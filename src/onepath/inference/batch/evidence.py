@@ -20,6 +20,7 @@ from onepath.inference.batch.completion import (
     beside_one,
     complete,
     curvatures_at,
+    fisher_inverse,
     in_weights,
     near,
     table_of,
@@ -67,8 +68,8 @@ def _judged(task: Task, place: Place) -> tuple[Array, Acting]:
     phi, noise = task.acting.phi, task.acting.noise
     f, c, k, p = phi.shape
     slope, hessian = curvatures_at(task, place.latent)
-    both = jnp.stack([beside_one(phi, each) for each in (place.curvature, hessian[:, :-1, :-1])])
-    inverse, of_hessian = jax.vmap(inverse_root)(both)
+    inverse = fisher_inverse(phi, place.curvature, task.graph)
+    of_hessian = inverse_root(beside_one(phi, hessian[:, :-1, :-1]))
     value = place.loss + half_log_determinant(inverse)
     spread = (inverse.T @ inverse).reshape(f, p, f * p)  # F⁻¹
     half = jnp.stack([(phi[i].reshape(c * k, p) @ spread[i]).reshape(c, k, f, p) for i in range(f)], axis=1)

@@ -58,7 +58,7 @@ from onepath.inference.learning.prior import ParameterPrior, parameter_prior
 from onepath.inference.learning.restart import CHANCE
 from onepath.inference.learning.search import MOST_EVALUATIONS, ROUNDS, TOLERANCE, USUAL, learned_mask
 from onepath.inference.posterior.evaluate import PREDICTIVE_DRAWS
-from onepath.numerics.arrays import Floats, Integers
+from onepath.numerics.arrays import Flags, Floats, Integers
 from onepath.numerics.cache import jax_cache
 from onepath.numerics.compiled import quick_options
 from onepath.numerics.precision import in_double
@@ -66,8 +66,11 @@ from onepath.numerics.precision import in_double
 CELLS = 256
 """That transitions are merged into."""
 
-SEARCHED, ANSWERED = 26, 58
-"""Room for points of a smooth term while θ is learned, and for the answer: in all 32 and 64 for a function."""
+SEARCHED, ANSWERED = (26, 58), 58
+"""Room for points of a smooth term while θ is learned, where it is not enough the next; and for the answer.
+
+With six more for a drift's other terms, a function has 32 or 64 features.
+"""
 
 TURNS, NEWTONS = 6, 6
 """Evaluations after which series that are done leave their chunk; and Newton's last steps."""
@@ -124,6 +127,7 @@ class Best(NamedTuple):
     value: Array
     curvature: Array
     same: Same
+    evaluations: Array
 
 
 class Engine:
@@ -141,7 +145,8 @@ class Engine:
         self.normals = _normals(self.template.functions)
         free, bounds = self.roles.free, self.prior.bounds
         self.judge, self.nowhere, self.begun = map(_each, (self.own, nowhere, begun))
-        self.prepare, self.based, self.complete = map(_each, (self._prepared, self._based, self._completed))
+        self.prepare, self.complete = map(_each, (self._prepared, self._completed))
+        self.based = {room: _each(partial(self._based, room)) for room in SEARCHED}
         self.tried, self.moved = _each(partial(tried, bounds=bounds)), _each(partial(moved, bounds=bounds))
         self.settling, self.settled = _each(settling), _each(settled)
         self.next, self.next_free = (_each(partial(settled_at, bounds=each)) for each in (bounds, bounds[free]))
@@ -156,8 +161,8 @@ class Engine:
         cells = cells_of(stack, units, CELLS)
         return units, graph_of(self.template, stack, units), cells, coarser(cells, USUAL.cells[1])
 
-    def _based(self, graph: Graph, cells: Cells, theta: Array) -> Chosen:
-        return with_bases(graph_at(graph, self.own.mask, theta), cells, TOLERANCE, SEARCHED)
+    def _based(self, room: int, graph: Graph, cells: Cells, theta: Array) -> Chosen:
+        return with_bases(graph_at(graph, self.own.mask, theta), cells, TOLERANCE, room)
 
     def _completed(self, graph: Graph, cells: Cells, theta: Array) -> First:
         return first_of(self.own, graph, cells, theta, FINEST, ANSWERED)
@@ -190,10 +195,10 @@ class Engine:
 
     # of a chunk
 
-    def begin(self, graph: Graph, cells: Cells) -> Sought:
+    def begin(self, room: int, graph: Graph, cells: Cells) -> Sought:
         """Judged at the prior's mean."""
         theta = jnp.tile(self.prior.mean, (len(cells.weight), 1))
-        chosen = self.based(graph, cells, theta)
+        chosen = self.based[room](graph, cells, theta)
         problem = Problem(chosen.graph, cells)
         return Sought(
             chosen.graph,
@@ -238,7 +243,7 @@ class Engine:
         for _ in range(NEWTONS):
             theta = self.next_free(alike)
             alike = self.settled(alike, theta, restricted(theta, alike.judged))
-        return Best(state.theta, state.judged.value, state.curvature, self.same_of(alike, state))
+        return Best(state.theta, state.judged.value, state.curvature, self.same_of(alike, state), at.evaluations)
 
 
 def _program(options: dict[str, Any] | None, program: Callable[..., Any]) -> Callable[..., Any]:
@@ -317,11 +322,10 @@ def _fitted(
     length = 1 << (max(map(len, series)) - 1).bit_length()
     stack = stacked(series, since, max(length, 2 * CELLS))
     units, graph, cells, coarse = _in_chunks(engine.prepare, chunk, stack)
-    sought = _searched(engine, graph, coarse, chunk)
-    best: Best = _in_chunks(engine.settle, chunk, coarse, sought)
+    best, enough = _learned(engine, graph, coarse, chunk)
     first: First = _in_chunks(engine.complete, chunk, graph, cells, best.theta)
     why = np.full(count, "", object)
-    _doubt(why, ~(sought.enough & first.enough), ROOM)
+    _doubt(why, ~(enough & first.enough), ROOM)
     _doubt(why, (first.code != CONVERGED) | ~np.isfinite(best.value), LEFT)
     _doubt(why, first.waves < np.log(CHANCE), WAVES)
     _doubt(why, ~(first.change < FORGOTTEN), FORGETS)
@@ -343,9 +347,7 @@ def _fitted(
         _into((drift, diffusion), which, (told["drift"], told["diffusion"]))
         for key, values in answers.items():
             values[which] = told[key]
-    return Answers(
-        why.tolist(), law.tolist(), drift, diffusion, **answers, evaluations=np.asarray(sought.descent.evaluations)
-    )
+    return Answers(why.tolist(), law.tolist(), drift, diffusion, **answers, evaluations=np.asarray(best.evaluations))
 
 
 def _doubt(why: Any, which: Any, reason: str) -> None:
@@ -353,13 +355,32 @@ def _doubt(why: Any, which: Any, reason: str) -> None:
     why[np.asarray(which) & (why == "")] = reason
 
 
-def _searched(engine: Engine, graph: Graph, cells: Cells, chunk: int) -> Sought:
+def _learned(engine: Engine, graph: Graph, cells: Cells, chunk: int) -> tuple[Best, Flags]:
+    """What searches have found, and whether there was room for their points; with more room where there was not."""
+    best, enough, which = None, np.zeros(len(cells.weight), bool), np.arange(len(cells.weight))
+    for room in SEARCHED:
+        own = _rows((graph, cells), which)
+        sought = _searched(engine, room, own[0], own[1], chunk)
+        found: Best = _in_chunks(engine.settle, chunk, own[1], sought)
+        if best is None:
+            best = _own(found)
+        else:
+            _into(best, which, found)
+        enough[which] = sought.enough
+        which = which[~np.asarray(sought.enough)]
+        if len(which) == 0:
+            break
+    assert best is not None
+    return best, enough
+
+
+def _searched(engine: Engine, room: int, graph: Graph, cells: Cells, chunk: int) -> Sought:
     """Every search to its end, and again while what it has learned needs more points for the features."""
-    sought: Sought = _own(_in_chunks(engine.begin, chunk, graph, cells))
+    sought: Sought = _own(_in_chunks(partial(engine.begin, room), chunk, graph, cells))
     which = np.arange(len(sought.rank))
     for _ in range(ROUNDS):
         _descend(engine, cells, sought, which, chunk)
-        chosen: Chosen = _in_chunks(engine.based, chunk, graph, cells, sought.descent.theta)
+        chosen: Chosen = _in_chunks(engine.based[room], chunk, graph, cells, sought.descent.theta)
         which = np.flatnonzero(chosen.rank > sought.rank)
         if len(which) == 0:
             break

@@ -22,8 +22,8 @@ from onepath.inference.batch.completion import (
     Solver,
     acting,
     along,
-    beside_one,
     complete,
+    fisher_inverse,
     near,
     task_of,
 )
@@ -36,7 +36,7 @@ from onepath.inference.posterior.evaluate import HALVINGS
 from onepath.inference.posterior.mixture import MEMBERS
 from onepath.inference.posterior.posterior import averaged
 from onepath.numerics.modules import changed
-from onepath.numerics.roots import half_log_determinant, inverse_root
+from onepath.numerics.roots import half_log_determinant
 
 
 class First(NamedTuple):
@@ -75,7 +75,7 @@ def first_of(judge: Judge, graph: Graph, cells: Cells, theta: Array, tolerance: 
     task = task_of(theta, chosen.graph, judge.mask, cells)
     done = complete(task, jnp.zeros_like(task.acting.phi[:, 0, 0]), Solver(), 0)
     waves = log_chance_of_waves(scores_of(done.place), cells)
-    inverse = inverse_root(beside_one(task.acting.phi, done.place.curvature))
+    inverse = fisher_inverse(task.acting.phi, done.place.curvature, task.graph)
     count = jnp.sum(cells.used)
     some = (jnp.arange(MOST_PLACES) * ((count - 1) / (MOST_PLACES - 1)) + 1e-9).astype(int)
     places = Cells(*(part[some] for part in cells))
@@ -144,7 +144,8 @@ def posterior_of(judge: Judge, first: First, cells: Cells, best: tuple[Array, Ar
     penalties = jax.vmap(lambda theta: negative_log(prior, theta)[0])(around)
     mass, log_mean = importance(losses[:-1] + penalties, densities)
     probability = jnp.nan_to_num(expit(same.log_width - losses[-1] - log_mean))
-    at_best = inverse_root(beside_one(task_of(theta, first.graph, judge.mask, cells).acting.phi, place.curvature))
+    task = task_of(theta, first.graph, judge.mask, cells)
+    at_best = fisher_inverse(task.acting.phi, place.curvature, task.graph)
     evidence = -(place.loss + half_log_determinant(at_best))
     whole, bands = jnp.append((1.0 - probability) * mass, probability), jnp.append(mass, 0.0)
     sound = jnp.all(jnp.isfinite(losses)) & jnp.isfinite(evidence)

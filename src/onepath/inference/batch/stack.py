@@ -85,7 +85,7 @@ def graph_of(template: Graph, stack: Stack, units: Units) -> Graph:
     lower, upper = jnp.min(jnp.where(used, stack.x, jnp.inf)), jnp.max(jnp.where(used, stack.x, -jnp.inf))
 
     def places(graph: Graph) -> list[Any]:
-        (drift,) = graph.unknown[: graph.drifts]
+        drift, _ = graph.unknown
         cubic = next(term for term in terms(drift.kernel) if isinstance(term, Cubic))
         return [graph.unit, graph.noise_unit, drift.amplitude, cubic.lower, cubic.upper]
 
