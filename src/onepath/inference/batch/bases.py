@@ -10,13 +10,13 @@ from tinygp.kernels import Kernel
 
 from onepath.data.cells import Cells
 from onepath.gp.features import Basis, Unknown
-from onepath.gp.kernels import Matern, output, terms
+from onepath.gp.kernels import Cubic, Linear, output, terms
 from onepath.graph.graph import LEAST_VARIANCE, Graph
 from onepath.numerics.linalg import JITTER
 from onepath.numerics.modules import changed
 
-FINITE = 4
-"""Points that a term of finite rank needs, in one dimension, at most: those of a cubic."""
+FINITE: dict[type, int] = {Linear: 2, Cubic: 4}
+"""Points that terms of finite rank need, in one dimension."""
 
 
 class Chosen(NamedTuple):
@@ -48,7 +48,7 @@ def _with_bases(
     bases, rank, enough = [], jnp.zeros((), int), jnp.asarray(True)
     for term, diagonal, variance in zip(each, diagonals, variances, strict=True):
         relative = tolerance * reference / variance
-        most = room if isinstance(term, Matern) else FINITE
+        most = FINITE.get(type(term), room)
         places, used, left = _pivots(term, x, diagonal, usable, relative, most)
         bases.append(Basis(x[places], used))
         rank, enough = rank + jnp.sum(used), enough & ~left
