@@ -5,7 +5,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
@@ -18,9 +18,12 @@ from onepath.inference.disturbance.disturbance import since_of
 from onepath.io.columns import choose_columns
 from onepath.model import SMALL_SHARE
 from onepath.numerics.arrays import Floats
-from onepath.panel.layout import Series
-from onepath.panel.one import ENDS, Plan, Record, failed, label_of, place_of, reason_of, record_of, said_of
+from onepath.panel.layout import Layout, Series
+from onepath.panel.one import ENDS, Plan, Record, failed, label_of, places_of, reason_of, record_of, said_of
 from onepath.sde import SDE
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ALONE = "fitted by itself: "
 """What the notes of a series begin with that a batch did not answer for."""
@@ -31,6 +34,37 @@ FREE = {"link": ("softplus", "exp"), "noise": ("auto", "diagonal"), "equations":
 IRRELEVANT = {"random_state", "progress", *FREE}
 
 ByThemselves = Callable[[list[Series]], Iterator[list[Record]]]
+
+
+class Plain(NamedTuple):
+    """A table of plain numbers, whose times and values are taken as they stand, in this unit."""
+
+    time: str
+    values: list[str]
+    unit: str | None
+
+    @classmethod
+    def of(cls, layout: Layout, frame: "pd.DataFrame") -> "Plain | None":
+        """As the rows of one series are understood; None where a table is more than that."""
+        chosen, columns = layout.chosen, layout.columns
+        if columns is None or chosen.time is None or chosen.missing or chosen.errors or chosen.group or chosen.wide:
+            return None
+        own = frame[[chosen.time, *chosen.values]]
+        try:
+            seen = choose_columns(frame, chosen)
+        except (ValueError, TypeError):
+            return None
+        same = all(dtype == np.float64 for dtype in own.dtypes) and isinstance(seen.t, type(own[chosen.time]))
+        if not (same and seen.t.equals(own[chosen.time]) and seen.x.equals(own[list(chosen.values)])):
+            return None
+        return cls(chosen.time, list(chosen.values), seen.unit)
+
+    def arguments(self, frame: "pd.DataFrame") -> dict[str, Any] | None:
+        """What `read_trajectory` takes; None for rows that need a closer look."""
+        t, x = frame[self.time].to_numpy(), frame[self.values]
+        if not (np.all(t[1:] > t[:-1]) and np.all(np.isfinite(t))) or np.all(np.isnan(x.to_numpy())):
+            return None
+        return {"x": x, "t": t, "unit": self.unit}
 
 
 class Read(NamedTuple):
@@ -79,13 +113,14 @@ def fit_batched(
     plan: Plan, waiting: list[Series], by_themselves: ByThemselves, device: Any, chunk: int = CHUNK
 ) -> Iterator[list[Record]]:
     """Records of all of them, batch by batch; then of those that are left to fits of their own."""
+    plain = Plain.of(plan.layout, waiting[0].frame) if waiting else None
     left: list[Series] = []
     why: dict[str, str] = {}
     waiting_for_batch = iter(waiting)
     while some := list(islice(waiting_for_batch, TOGETHER)):
         begun, done, read = time.perf_counter(), list[Record](), list[Read]()
         for one in some:
-            found = _read(plan, one)
+            found = _read(plan, one, plain)
             if isinstance(found, Read):
                 read.append(found)
             elif isinstance(found, str):
@@ -113,7 +148,7 @@ def fit_batched(
         yield records
 
 
-def _read(plan: Plan, series: Series) -> Read | Record | str:
+def _read(plan: Plan, series: Series, plain: Plain | None) -> Read | Record | str:
     """What a batch takes; the record of a series that cannot be used, or why one is left to a fit of its own."""
     if plan.kept is not None and plan.kept.wants(series):
         return "its model file is wanted"
@@ -121,8 +156,9 @@ def _read(plan: Plan, series: Series) -> Read | Record | str:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            seen = choose_columns(series.frame, layout.chosen)
-            trajectory = read_trajectory(**seen.arguments, gap=layout.gap, calendar=layout.calendar)
+            given = None if plain is None else plain.arguments(series.frame)
+            given = choose_columns(series.frame, layout.chosen).arguments if given is None else given
+            trajectory = read_trajectory(**given, gap=layout.gap, calendar=layout.calendar)
         except Exception as error:  # a row like all others, never the end
             return failed(series, reason_of(error))
     if trajectory.dimension > 1:
@@ -131,8 +167,7 @@ def _read(plan: Plan, series: Series) -> Read | Record | str:
     if len(transitions) > LONGEST:
         return f"it has more than {LONGEST} transitions"
     x = transitions.x[:, 0]
-    named = [place_of(x, point) for point in plan.points]
-    points = np.concatenate([named, np.linspace(x.min(), x.max(), plan.curve_points)])
+    points = np.concatenate([places_of(x, plan.points), np.linspace(x.min(), x.max(), plan.curve_points)])
     return Read(series, trajectory, transitions, points, said_of(caught))
 
 

@@ -164,7 +164,7 @@ def _estimates(model: Model, points: tuple[str | float, ...]) -> dict[str, float
     middle, alone = np.median(x, axis=0), model.dimension == 1
     for i, name in enumerate(model.names):
         at: Floats = np.tile(middle, (len(points), 1))
-        at[:, i] = [place_of(x[:, i], point) for point in points]
+        at[:, i] = places_of(x[:, i], points)
         shown, k = shown_at(model, at), model.shown_along(i)
         for row, point in enumerate(points):
             label = label_of(point) if alone else f"{name}_{label_of(point)}"
@@ -186,9 +186,12 @@ def label_of(point: str | float) -> str:
     return point if isinstance(point, str) else f"at_{point:g}"
 
 
-def place_of(column: Floats, point: str | float) -> float:
-    """Where a point is, among values of a coordinate."""
-    return float(np.quantile(column, float(point[1:]) / 100)) if isinstance(point, str) else float(point)
+def places_of(column: Floats, points: tuple[str | float, ...]) -> Floats:
+    """Where points are, among values of a coordinate."""
+    shares = [float(point[1:]) / 100 if isinstance(point, str) else None for point in points]
+    quantiles = iter(np.quantile(column, [share for share in shares if share is not None]).tolist())
+    pairs = zip(points, shares, strict=True)
+    return np.asarray([float(point) if share is None else next(quantiles) for point, share in pairs])
 
 
 def _curves(plan: Plan, model: Model) -> dict[str, list[Any]]:
