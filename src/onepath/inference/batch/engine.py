@@ -133,10 +133,9 @@ class Engine:
     def _answered(
         self, law: Law, stack: Stack, units: Units, cells: Cells, first: First, best: Best, points: Array
     ) -> dict[str, Any]:
-        own, same = self.own, best.same
-        if law != EULER:
-            first = by_law(law, own, first, cells, best.theta)
-            same = relevelled(own, first, cells, same, self.parameters, USUAL.cells[1])
+        own = self.own
+        first = first if law == EULER else by_law(law, own, first, cells, best.theta)
+        same = relevelled(own, first, cells, best.same, self.parameters, USUAL.cells[1])
         posterior = posterior_of(own, first, cells, (best.theta, best.curvature), same)
         u, x = ((each - units.location) / units.scale for each in (points, stack.x))
         seen, count = seen_at(posterior, first.graph, own.mask, jnp.concatenate([u, x])[:, None]), len(u)
