@@ -236,7 +236,7 @@ def gpu(count, rows, compared, results):
     print(json.dumps(row), flush=True)
     how = {"sde": onepath.SDE(equations="off"), "verdict": False, "progress": False}
     some = table[table["unique_id"].isin(names[:compared])]
-    onepath.fit_panel(some[some["unique_id"].isin(names[: 4 * processors()])], **how)  # what is compiled is kept
+    onepath.fit_panel(some[some["unique_id"].isin(names[: processors()])], **how)  # what is compiled is kept
     begun = time.perf_counter()
     plain = onepath.fit_panel(some, **how)
     row["cpu_per_series"] = (time.perf_counter() - begun) / compared

@@ -174,7 +174,7 @@ def panel(
                 random_state=seed,
             )
         written = found.save(out, kind=kind, force=force or goes_on)
-        _tell(found, [str(path) for path in written], json)
+        _tell(found, [str(path) for path in written], json, device == "gpu")
 
 
 def _check_places(out: Path, kind: str, force: bool) -> bool:
@@ -235,19 +235,27 @@ def _point(text: str) -> str | float:
         return text
 
 
-def _tell(found: "Panel", written: list[str], json: bool) -> None:
+def _tell(found: "Panel", written: list[str], json: bool, batched: bool) -> None:
     from onepath.panel.page import counted, kinds_of
 
+    alone: dict[str, int] = {}
+    if batched:
+        from onepath.panel.batched import by_reason
+
+        alone = by_reason(found.series)
     failed = found.series[~found.series["fitted"]]
     kinds = [(str(failed.at[rows[0], "reason"]), len(rows)) for _, rows in kinds_of(failed["reason"])]
     if json:
-        facts = {"series": len(found.series), "fitted": len(found.series) - len(failed)}
+        facts: dict[str, Any] = {"series": len(found.series), "fitted": len(found.series) - len(failed)}
         reasons = [{"reason": reason, "series": count} for reason, count in kinds]
+        facts |= {"by_themselves": alone} if batched else {}
         as_json(facts | {"said": counted(found.series), "failed": reasons, "written": written})
         return
     say(counted(found.series))
     for reason, count in kinds:
         say(f"  {count:>6} not fitted, such as: {reason}")
+    for reason, count in alone.items():
+        say(f"  {count:>6} fitted by themselves: {reason}")
     odd = found.likeness[found.likeness["odd"] != ""].sort_values("how_odd", ascending=False)
     for _, row in odd.iloc[:10].iterrows():
         say(f"  odd: {row[found.plan.layout.key]}, {row['odd']}")

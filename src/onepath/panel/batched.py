@@ -148,6 +148,13 @@ def fit_batched(
         yield records
 
 
+def by_reason(series: "pd.DataFrame") -> dict[str, int]:
+    """How many series of a panel were left to fits of their own, and why, the most common reason first."""
+    notes = series["notes"][series["notes"].str.startswith(ALONE)]
+    reasons = notes.str.removeprefix(ALONE).str.split(";").str[0]
+    return {str(reason): int(count) for reason, count in reasons.value_counts().items()}
+
+
 def _read(plan: Plan, series: Series, plain: Plain | None) -> Read | Record | str:
     """What a batch takes; the record of a series that cannot be used, or why one is left to a fit of its own."""
     if plan.kept is not None and plan.kept.wants(series):
