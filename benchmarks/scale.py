@@ -2,12 +2,15 @@
 
     python benchmarks/scale.py stream --rows 1e6 1e7 -o benchmarks/results/scale.json
     python benchmarks/scale.py panel --series 100 -o benchmarks/results/scale.json
+    python benchmarks/scale.py gpu --series 10000 -o benchmarks/results/scale.json
 
 `stream` makes Parquet files of an Ornstein–Uhlenbeck process, bent by sinh, in a temporary folder that is not kept.
 Each measurement is a process of its own: reading the same columns by PyArrow alone, the fit as a stream, and, up to ten
 million rows, the fit in memory. `panel` fits short series of three processes in one process, in two, and on a Dask
 cluster of two workers, one of which is killed in mid-run the second time. Processor seconds are of all threads and
-processes together; the others are those of a clock.
+processes together; the others are those of a clock. `gpu` fits series of eleven processes as batches on a GPU, cold and
+warm, from transitions and from a table, and some of them by plain processes on all cores: seconds, and differences in
+widths of 90 % bands.
 """
 
 import argparse
@@ -26,6 +29,10 @@ import numpy as np
 DT = 0.01
 LARGEST_IN_MEMORY = 10_000_000
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+ON_GPU = (
+    *("ou", "ou_slow", "double_well", "cir", "gbm", "exponential", "trigonometric", "double_well_multiplicative"),
+    *("quadratic_noise", "logistic", "washboard"),
+)
 PROCESSES_USED = ("double_well_multiplicative", "exponential", "trigonometric")
 
 
@@ -188,6 +195,80 @@ def panel(count, rows, verdict, results):
     print(json.dumps(row), flush=True)
 
 
+def many(count, rows):
+    """A long table of series of eleven processes, in an order that mixes them."""
+    import pandas as pd
+
+    from onepath.compare.processes import PROCESSES
+
+    order = np.random.default_rng(0).permutation(count)
+    parts, each = [], -(-count // len(ON_GPU))
+    for name in ON_GPU:
+        process = PROCESSES[name]
+        for x in process.simulate(rows - 1, paths=each, random_state=0):
+            if len(parts) < count:
+                key = f"s{order[len(parts)]:06d}"
+                parts.append(pd.DataFrame({"unique_id": key, "ds": process.dt * np.arange(rows), "y": x[:, 0]}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def gpu(count, rows, compared, results):
+    import jax
+
+    import onepath
+    from onepath.data.trajectory import read_trajectory
+    from onepath.data.transitions import transitions_of
+    from onepath.inference.batch.fit import fit_batch
+    from onepath.inference.disturbance.disturbance import since_of
+    from onepath.panel.processes import processors
+
+    table = many(count, rows)
+    names = sorted(table["unique_id"].unique())
+    read = [read_trajectory(part["y"].to_numpy(), t=part["ds"].to_numpy()) for _, part in table.groupby("unique_id")]
+    series, since = [transitions_of(one) for one in read], [since_of(one) for one in read]
+    points = np.stack([np.linspace(one.x.min(), one.x.max(), 24) for one in series])
+    row = {"series": count, "rows": rows, "device": str(jax.devices()[0].device_kind), "cores": processors()}
+    for name in ("cold", "warm"):
+        begun = time.perf_counter()
+        found = fit_batch(series, since, points, device=jax.devices()[0])
+        row[name] = time.perf_counter() - begun
+    row["alone"] = {reason: int(np.sum(found.why == reason)) for reason in sorted(set(found.why)) if reason}
+    print(json.dumps(row), flush=True)
+    how = {"sde": onepath.SDE(equations="off"), "verdict": False, "progress": False}
+    some = table[table["unique_id"].isin(names[:compared])]
+    onepath.fit_panel(some[some["unique_id"].isin(names[: processors()])], **how)  # what is compiled is kept
+    begun = time.perf_counter()
+    plain = onepath.fit_panel(some, **how)
+    row["cpu_per_series"] = (time.perf_counter() - begun) / compared
+    if jax.devices()[0].platform == "gpu":
+        begun = time.perf_counter()
+        batched = onepath.fit_panel(table, device="gpu", **how)
+        row["table"] = time.perf_counter() - begun
+        own = batched.series["notes"].str.startswith("fitted by itself")
+        alone_ = set(batched.series.loc[own, "unique_id"])
+        away_ = bands_away(plain.curves, batched.curves[batched.curves["unique_id"].isin(names[:compared])], alone_)
+        row["compared"], row["away"] = compared, away_
+        row["speed_up"] = row["cpu_per_series"] * count / row["table"]
+    results[f"gpu/{count}/{rows}"] = row
+    print(json.dumps(row), flush=True)
+
+
+def bands_away(one, other, alone_):
+    """Of series that a batch answered for, the largest difference over each curve, in widths of its band there."""
+    import pandas as pd
+
+    both = one.merge(other, on=["unique_id", "y"], suffixes=("", "_other"), validate="1:1")
+    both = both[~both["unique_id"].isin(alone_)]
+    found = {"series": int(both["unique_id"].nunique())}
+    for what in ("drift", "diffusion"):
+        width = both[f"{what}_upper"] - both[f"{what}_lower"]
+        apart = [(both[what + end] - both[f"{what}{end}_other"]).abs() / width for end in ("", "_lower", "_upper")]
+        for name, parts in (("", apart[:1]), ("_with_ends", apart)):
+            each = pd.concat(parts, axis=1).max(axis=1).groupby(both["unique_id"]).max()
+            found[what + name] = {"median": each.median(), "largest": each.max(), "above": int((each > 0.01).sum())}
+    return found
+
+
 def same(one, other):
     """To the last bit, but for seconds."""
     tables = [found.series.drop(columns="seconds") for found in (one, other)]
@@ -199,16 +280,19 @@ def main():
         one(sys.argv[2:])
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["stream", "panel"])
+    parser.add_argument("what", choices=["stream", "panel", "gpu"])
     parser.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7], help="of the long record")
     parser.add_argument("--series", type=int, default=100)
     parser.add_argument("--length", type=int, default=500, help="of each series")
+    parser.add_argument("--compared", type=int, default=200, help="series that are fitted on the CPU too")
     parser.add_argument("--verdict", action="store_true", help="diagnose each model, and look for its equation")
     parser.add_argument("-o", "--output", type=Path, default=Path("out/scale.json"))
     options = parser.parse_args()
     results = json.loads(options.output.read_text()) if options.output.exists() else {}
     if options.what == "stream":
         stream([int(each) for each in options.rows], results)
+    elif options.what == "gpu":
+        gpu(options.series, options.length, options.compared, results)
     else:
         panel(options.series, options.length, options.verdict, results)
     options.output.parent.mkdir(parents=True, exist_ok=True)

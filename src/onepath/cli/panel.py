@@ -13,6 +13,7 @@ from onepath.cli.fit import (
     CalendarOption,
     CellsOption,
     EncodingOption,
+    EquationsOption,
     ExposureOption,
     ForceOption,
     GapOption,
@@ -67,6 +68,9 @@ DaskOption = Annotated[bool, typer.Option("--dask", help="Work on a Dask cluster
 SchedulerOption = Annotated[
     str | None, typer.Option("--scheduler", help="Address of the Dask cluster to work on: tcp://host:8786.")
 ]
+DeviceOption = Annotated[
+    str, typer.Option("--device", help="cpu, or gpu: batches, with --equations off and --no-verdict.")
+]
 KindOption = Annotated[str, typer.Option("--format", help="Of the tables: csv or parquet.")]
 
 
@@ -87,6 +91,7 @@ def panel(
     noise: NoiseOption = "auto",
     link: LinkOption = "softplus",
     transition: TransitionOption = None,
+    equations: EquationsOption = "auto",
     learn: LearnOption = "evidence",
     cells: CellsOption = None,
     bounds: BoundsOption = None,
@@ -107,6 +112,7 @@ def panel(
     workers: WorkersOption = None,
     dask: DaskOption = False,
     scheduler: SchedulerOption = None,
+    device: DeviceOption = "cpu",
     kind: KindOption = "csv",
     seed: SeedOption = 0,
     force: ForceOption = False,
@@ -128,6 +134,7 @@ def panel(
             noise=noise,
             link=link,
             transition=transition or "auto",
+            equations=equations,
             learn=None if learn.lower() == "none" else learn,
             cells=cells,
             bounds=bounds_of(bounds),
@@ -160,13 +167,14 @@ def panel(
                 verdict=verdict,
                 workers=workers,
                 client=client,
+                device=device,
                 folder=out,
                 keep=True if keep_all else (keep or ()),
                 progress=not json,
                 random_state=seed,
             )
         written = found.save(out, kind=kind, force=force or goes_on)
-        _tell(found, [str(path) for path in written], json)
+        _tell(found, [str(path) for path in written], json, device == "gpu")
 
 
 def _check_places(out: Path, kind: str, force: bool) -> bool:
@@ -227,19 +235,27 @@ def _point(text: str) -> str | float:
         return text
 
 
-def _tell(found: "Panel", written: list[str], json: bool) -> None:
+def _tell(found: "Panel", written: list[str], json: bool, batched: bool) -> None:
     from onepath.panel.page import counted, kinds_of
 
+    alone: dict[str, int] = {}
+    if batched:
+        from onepath.panel.batched import by_reason
+
+        alone = by_reason(found.series)
     failed = found.series[~found.series["fitted"]]
     kinds = [(str(failed.at[rows[0], "reason"]), len(rows)) for _, rows in kinds_of(failed["reason"])]
     if json:
-        facts = {"series": len(found.series), "fitted": len(found.series) - len(failed)}
+        facts: dict[str, Any] = {"series": len(found.series), "fitted": len(found.series) - len(failed)}
         reasons = [{"reason": reason, "series": count} for reason, count in kinds]
+        facts |= {"by_themselves": alone} if batched else {}
         as_json(facts | {"said": counted(found.series), "failed": reasons, "written": written})
         return
     say(counted(found.series))
     for reason, count in kinds:
         say(f"  {count:>6} not fitted, such as: {reason}")
+    for reason, count in alone.items():
+        say(f"  {count:>6} fitted by themselves: {reason}")
     odd = found.likeness[found.likeness["odd"] != ""].sort_values("how_odd", ascending=False)
     for _, row in odd.iloc[:10].iterrows():
         say(f"  odd: {row[found.plan.layout.key]}, {row['odd']}")

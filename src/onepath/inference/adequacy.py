@@ -53,11 +53,11 @@ def stiffness_of(posterior: Posterior, cells: Cells) -> Stiffness:
     places = Cells(*(np.asarray(part)[some] for part in cells))
     latent, covariance = posterior.moments(places.x + NUDGE, order=2)
     # the law of the fit does not matter here, and a graph without it is compiled once
-    return Stiffness(*map(float, _stiffness(latent, covariance, places, posterior.graph.bare.with_law(EULER))))
+    return Stiffness(*map(float, stiffness_at(latent, covariance, places, posterior.graph.bare.with_law(EULER))))
 
 
 @compiled
-def _stiffness(
+def stiffness_at(
     latent: Float[Array, "n f k"], covariance: Float[Array, "n f f"], cells: Cells, graph: Graph
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     d, drifts = graph.dimension, graph.drifts

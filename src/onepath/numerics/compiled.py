@@ -228,7 +228,7 @@ def _compile(function: Callable[..., Any], args: tuple[Any, ...], fixed: Sequenc
         return [leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, ARRAYS)]
 
     flat.__name__ = function.__name__
-    call = jax.jit(flat).lower(*handed).compile(compiler_options=_options())
+    call = jax.jit(flat).lower(*handed).compile(compiler_options=quick_options())
     return call, results[-1], len(_serialised(call))
 
 
@@ -241,7 +241,7 @@ def _serialised(call: Any) -> bytes:
 
 
 @cache
-def _options() -> dict[str, str | bool]:
+def quick_options() -> dict[str, str | bool]:
     """`QUICK`, if this version of XLA knows it."""
     if jax.default_backend() != "cpu":
         return {}
@@ -370,7 +370,7 @@ def _source(module: str) -> bytes:
 def _surroundings(double: bool) -> str:
     """What every program depends on."""
     versions = [f"{name} {version(name)}" for name in ("jax", "jaxlib", "equinox", "tinygp", "numpy")]
-    settings = [double, _setting("default_matmul_precision"), os.environ.get("XLA_FLAGS"), _options()]
+    settings = [double, _setting("default_matmul_precision"), os.environ.get("XLA_FLAGS"), quick_options()]
     return "\n".join(map(str, [sys.version, *versions, *settings, _processor()]))
 
 

@@ -85,13 +85,18 @@ def fit_series(plan: Plan, series: Series) -> Record:
             _keep(plan, series, sde)
             reason = ""
         except Exception as error:  # a row like all others, never the end
-            reason, found, curves = _reason(error), {}, {}
-    said = "; ".join(dict.fromkeys(str(each.message) for each in caught if each.category is UserWarning))
-    row = {"fitted": not reason, "reason": reason, **found, "notes": said, "seconds": time.perf_counter() - begun}
-    return _record(series, row, curves)
+            reason, found, curves = reason_of(error), {}, {}
+    notes, seconds = said_of(caught), time.perf_counter() - begun
+    row = {"fitted": not reason, "reason": reason, **found, "notes": notes, "seconds": seconds}
+    return record_of(series, row, curves)
 
 
-def _record(series: Series, row: dict[str, Any], curves: dict[str, list[Any]]) -> Record:
+def said_of(caught: Iterable[warnings.WarningMessage]) -> str:
+    """What was said of a series on the way, each thing once."""
+    return "; ".join(dict.fromkeys(str(each.message) for each in caught if each.category is UserWarning))
+
+
+def record_of(series: Series, row: dict[str, Any], curves: dict[str, list[Any]]) -> Record:
     """What is kept of a series; a name that is no number is kept as text."""
     name = series.name.item() if isinstance(series.name, np.generic) else series.name
     name = name if isinstance(name, int | float) else series.key
@@ -106,7 +111,7 @@ def fit_all(plan: Plan, batch: Iterable[Series]) -> list[Record]:
 def failed(series: Series, reason: str) -> Record:
     """The record of a series that could not be tried to the end."""
     row = {"fitted": False, "reason": reason, "notes": "", "seconds": math.nan}
-    return _record(series, row, {})
+    return record_of(series, row, {})
 
 
 def fit_one(plan: Plan, series: Series) -> SDE:
@@ -117,7 +122,7 @@ def fit_one(plan: Plan, series: Series) -> SDE:
     return SDE().set_params(**settings).fit(**seen.arguments, gap=layout.gap, calendar=layout.calendar)
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """As people read it; what is no refusal with its kind."""
     said = " ".join(str(error).split())
     return said if isinstance(error, ValueError | TypeError) and said else f"{type(error).__name__}: {said}"
@@ -159,10 +164,10 @@ def _estimates(model: Model, points: tuple[str | float, ...]) -> dict[str, float
     middle, alone = np.median(x, axis=0), model.dimension == 1
     for i, name in enumerate(model.names):
         at: Floats = np.tile(middle, (len(points), 1))
-        at[:, i] = [_place(x[:, i], point) for point in points]
+        at[:, i] = places_of(x[:, i], points)
         shown, k = shown_at(model, at), model.shown_along(i)
         for row, point in enumerate(points):
-            label = _label(point) if alone else f"{name}_{_label(point)}"
+            label = label_of(point) if alone else f"{name}_{label_of(point)}"
             facts |= {label: float(at[row, i])} | _banded(shown, row, k, label)
     return facts
 
@@ -176,12 +181,17 @@ def _banded(shown: Shown, row: int, k: int, label: str) -> dict[str, float]:
     }
 
 
-def _label(point: str | float) -> str:
+def label_of(point: str | float) -> str:
+    """Of what is estimated at a point."""
     return point if isinstance(point, str) else f"at_{point:g}"
 
 
-def _place(column: Floats, point: str | float) -> float:
-    return float(np.quantile(column, float(point[1:]) / 100)) if isinstance(point, str) else float(point)
+def places_of(column: Floats, points: tuple[str | float, ...]) -> Floats:
+    """Where points are, among values of a coordinate."""
+    shares = [float(point[1:]) / 100 if isinstance(point, str) else None for point in points]
+    quantiles = iter(np.quantile(column, [share for share in shares if share is not None]).tolist())
+    pairs = zip(points, shares, strict=True)
+    return np.asarray([float(point) if share is None else next(quantiles) for point, share in pairs])
 
 
 def _curves(plan: Plan, model: Model) -> dict[str, list[Any]]:

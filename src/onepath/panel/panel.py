@@ -1,6 +1,6 @@
 """A panel: every series of a long table fitted by itself, and what came of it as tidy tables."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
@@ -114,6 +114,7 @@ def fit_panel(
     verdict: bool = True,
     workers: int | None = None,
     client: Any = None,
+    device: str = "cpu",
     folder: str | Path | None = None,
     keep: Iterable[Any] | bool = (),
     progress: bool = True,
@@ -149,6 +150,9 @@ def fit_panel(
         Processes on this machine; as many as there are cores if None.
     client : distributed.Client, optional
         A Dask cluster to work on instead.
+    device : "cpu" or "gpu"
+        On a GPU series of one dimension are fitted in batches, without equations and without a verdict; those that a
+        batch cannot answer for are fitted by themselves, as on the CPU, and their notes say why.
     folder : path, optional
         Where a journal is kept, so that the same call goes on where it was interrupted.
     keep : names of series, or True
@@ -177,6 +181,7 @@ def fit_panel(
         random_state,
         _kept(keep, folder),
     )
+    batched = None if device == "cpu" else _on_gpu(plan, device, client)
     journal = None if folder is None else Journal(Path(folder) / JOURNAL)
     found = _Found(journal, Progress(progress, patience=2.0))
     if frame_like:
@@ -184,14 +189,34 @@ def fit_panel(
         keys = found.collected(fit_partitions(plan, table, done, client), None)
         names: dict[str, Any] = {key: found.records[key]["name"] for key in sorted(keys)}
     else:
-        names = _fitted(plan, table, found, workers or processors(), client)
+        names = _fitted(plan, table, found, workers or processors(), client, batched)
     records = [found.records[key] for key in names]
     of_series = series_table(layout.key, list(names.values()), records)
     of_curves = curves_table(layout.key, list(names.values()), records)
     return Panel(of_series, of_curves, likeness(of_series, layout.key), plan, table)
 
 
-def _fitted(plan: Plan, table: "pd.DataFrame", found: "_Found", workers: int, client: Any) -> dict[str, Any]:
+Batched = Callable[[list[Series], Callable[[list[Series]], Iterator[list[Record]]]], Iterator[list[Record]]]
+"""Records of series that are fitted in batches, and of others as they are fitted by themselves."""
+
+
+def _on_gpu(plan: Plan, device: str, client: Any) -> "Batched":
+    """How batches are fitted there; refused before any work where that cannot be."""
+    if device != "gpu":
+        raise ValueError(f"device={device!r} is not known: choose 'cpu' or 'gpu'")
+    if client is not None:
+        raise ValueError("device='gpu' and client are both given: a batch is one machine's work, leave one of them out")
+    # what a GPU needs takes a while to load
+    from onepath.panel.batched import check_batchable, fit_batched, gpu
+
+    check_batchable(plan)
+    where = gpu()
+    return lambda waiting, by_themselves: fit_batched(plan, waiting, by_themselves, where)
+
+
+def _fitted(
+    plan: Plan, table: "pd.DataFrame", found: "_Found", workers: int, client: Any, batched: "Batched | None"
+) -> dict[str, Any]:
     """Fit what is not in the journal; keys and names of all series, in the table's order."""
     names, waiting = {}, []
     for one in series_in(table, plan.layout, plan.recipe):
@@ -205,6 +230,13 @@ def _fitted(plan: Plan, table: "pd.DataFrame", found: "_Found", workers: int, cl
     batches = _batches(waiting, max(1, min(MOST_TOGETHER, len(waiting) // (4 * crew))))
     if client is not None:
         found.collected(fit_on_cluster(plan, batches, client), len(waiting))
+    elif waiting and batched is not None:
+
+        def by_themselves(left: list[Series]) -> Iterator[list[Record]]:
+            size = max(1, min(MOST_TOGETHER, len(left) // (4 * crew)))
+            return fit_in_processes(plan, _batches(left, size), max(2, min(workers, len(left))))  # never in this one
+
+        found.collected(batched(waiting, by_themselves), len(waiting))
     elif waiting:
         found.collected(fit_in_processes(plan, batches, min(workers, len(waiting))), len(waiting))
     return names

@@ -127,7 +127,8 @@ class _Crew:
 
     def _started(self, index: int) -> subprocess.Popen[bytes]:
         """A process that has been told the plan."""
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        # a process is one core's work: together they would ask for a GPU's memory many times over
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "JAX_PLATFORMS": "cpu"}
         command = [sys.executable, "-m", "onepath.panel.worker"]
         with self.lock:
             if self.stopped:

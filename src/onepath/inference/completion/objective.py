@@ -53,7 +53,7 @@ def cell_rows(graph: Graph, latent: Float[Array, "functions k"], cell: Cells) ->
 
 
 @compiled
-def _slopes(
+def slopes_of_cells(
     latent: Float[Array, "c f k"], table: Float[Array, "c columns"], noise: Float[Array, ""], graph: Graph
 ) -> tuple[Float[Array, " c"], Float[Array, "c f k"], Float[Array, "c r f k"]]:
     """Losses of cells, their slopes in the latents, and the rows of their expected curvature."""
@@ -63,7 +63,7 @@ def _slopes(
 
 
 @compiled
-def _curvatures(
+def curvatures_of_cells(
     latent: Float[Array, "c f k"], table: Float[Array, "c columns"], noise: Float[Array, ""], graph: Graph
 ) -> tuple[Float[Array, "c q"], Float[Array, "c q q"]]:
     """Slopes and Hessians of cells' losses in q: the latents and, as its last entry, λ."""
@@ -81,11 +81,11 @@ def _slopes_and_curvatures(
     latent: Float[Array, "c f k"], table: Float[Array, "c columns"], noise: Float[Array, ""], graph: Graph
 ) -> tuple[Float[Array, "..."], ...]:
     """Both in one program: where derivatives are few, a call takes longer than what it computes."""
-    return *_slopes(latent, table, noise, graph), *_curvatures(latent, table, noise, graph)
+    return *slopes_of_cells(latent, table, noise, graph), *curvatures_of_cells(latent, table, noise, graph)
 
 
 @compiled
-def _traces(
+def traces_of_cells(
     latent: Float[Array, "c f k"],
     covariance: Float[Array, "c l l"],
     table: Float[Array, "c columns"],
@@ -116,8 +116,8 @@ class Cellwise:
         self._cells = self.blocks.cut(table_of(cells))
         fixed = Fixed(self.graph)
         self.together = self.graph.order == 0
-        self._slopes = Bound(_slopes_and_curvatures if self.together else _slopes, fixed)
-        self._curvatures, self._traces = (Bound(program, fixed) for program in (_curvatures, _traces))
+        self._slopes = Bound(_slopes_and_curvatures if self.together else slopes_of_cells, fixed)
+        self._curvatures, self._traces = (Bound(program, fixed) for program in (curvatures_of_cells, traces_of_cells))
 
     def _by_blocks(self, program: Bound, noise: Floats, *rows: Floats) -> list[Floats]:
         cut = zip(*map(self.blocks.cut, rows), self._cells, strict=True)

@@ -152,8 +152,8 @@ class Posterior(Module):
         that is far too small. Their derivatives, which matter little beside, are at their mean.
         """
         mean, covariance = self.moments(u, self.graph.order)
-        averaged = _averaged(mean, lower_roots(covariance), u, dt, normals, self.graph.bare)
-        return np.asarray(averaged[0]), np.asarray(averaged[1])
+        found = averaged(mean, lower_roots(covariance), u, dt, normals, self.graph.bare)
+        return np.asarray(found[0]), np.asarray(found[1])
 
 
 def informed(posterior: Posterior, drift: float, diffusion: float) -> Posterior:
@@ -168,7 +168,7 @@ def informed(posterior: Posterior, drift: float, diffusion: float) -> Posterior:
 
 
 @compiled
-def _averaged(
+def averaged(
     mean: Float[Array, "n f k"],
     lower: Float[Array, "n f f"],
     u: Float[Array, "n dq"],
