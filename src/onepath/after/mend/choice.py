@@ -9,6 +9,9 @@ from onepath.after.mend.densities import Difference, difference
 NEAR = 1.0
 """Standard errors by which a score may be behind the best one."""
 
+SURE = 3.0
+"""Standard errors by which a candidate must foretell better for more faults of its own not to count."""
+
 CLEARLY = 10.0
 """ln of how much more probable all rows must be, for each unit of price, for a candidate to beat a simpler one that
 foretells later rows about as well: so blur, velocity and season are told apart where predictions are much the same."""
@@ -42,8 +45,12 @@ def _is_near(trial: Trial, best: Trial) -> bool:
 
 
 def _is_better(trial: Trial, plain: Trial) -> bool:
-    """It foretells better, and its own diagnosis is not worse."""
-    return against(trial, plain).mean > 0.0 and len(trial.faults) <= len(plain.faults)
+    """It foretells better, and its own diagnosis is not worse: unless it foretells so much better that this is sure.
+
+    One large fault may hide others.
+    """
+    gain = against(trial, plain)
+    return gain.mean > 0.0 and (len(trial.faults) <= len(plain.faults) or gain.mean > SURE * gain.error)
 
 
 def _worth(trial: Trial, simplest: Trial) -> float:

@@ -26,7 +26,7 @@ def conclusion(rows: Sequence[Tried], chosen: int, count: int, late: bool) -> st
     elif all(row.score != row.score for row in others):
         why = "the plain model does not fit, and no cure that was tried is more probable."
     else:
-        why = "the plain model does not fit, and no cure foretells later rows better and leaves fewer faults."
+        why = "the plain model does not fit, and no cure foretells later rows better and leaves no more faults."
     return f"Nothing proposed: {why}{thinner}{short}"
 
 
