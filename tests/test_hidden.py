@@ -16,13 +16,14 @@ from typer.testing import CliRunner
 from onepath import SDE, load
 from onepath.cli import app
 from onepath.compare.processes import PROCESSES
+from onepath.data.transitions import Units
 from onepath.inference.hidden.bands import with_information
 from onepath.inference.hidden.blur import blurred
 from onepath.inference.hidden.filter import Rows, Setting, filtered, judged, smoothed
 from onepath.inference.hidden.learning import Path
 from onepath.inference.hidden.observation import filtered_transitions
 from onepath.inference.hidden.reading import Reading, Readings
-from onepath.inference.hidden.steps import Steps
+from onepath.inference.hidden.steps import Steps, steps_from
 from onepath.numerics.precision import in_double
 
 RATE, SIGMA = 1.3, 0.8
@@ -230,6 +231,36 @@ def test_a_model_file_keeps_readings(noisy, tmp_path):
     np.testing.assert_array_equal(again.state_.smoothed, sde.state_.smoothed)
     np.testing.assert_array_equal(again.measurement_, sde.measurement_)
     assert again.get_params()["measurement"] == "learn"
+
+
+class Falls:
+    """A law whose noise falls to next to nothing at zero, in one dimension or, with a velocity, two."""
+
+    def __init__(self, d):
+        self.units = Units(np.zeros(d), np.ones(d), 1.0)
+
+    def increments(self, x, dt):
+        d, size = x.shape[1], np.where(x[:, -1] < 0, 1.0, 1e-4)
+        shared = 0.9 * np.ones((d, d)) + 0.1 * np.eye(d)
+        return np.zeros(x.shape), np.broadcast_to(dt, len(x))[:, None, None] * size[:, None, None] ** 2 * shared
+
+
+@pytest.mark.parametrize(("d", "dt"), [(1, [0.1]), (1, [0.05, 0.1]), (2, [0.1])], ids=["line", "durations", "plane"])
+def test_variances_between_the_nodes_of_a_table_are_variances(d, dt):
+    rng = np.random.default_rng(0)
+    states, law = rng.uniform(-1, 1, (2000, d)), Falls(d)
+    steps = steps_from(law, states, np.resize(dt, len(states)))
+    assert np.linalg.eigvalsh(steps.covariance).min() > 0.0
+    away = np.abs(states[:, -1]) > 0.4  # a spline rings beside a cliff
+    expected = law.increments(states, np.resize(dt, len(states)))[1]
+    np.testing.assert_allclose(steps.covariance[away], expected[away], rtol=1e-3)
+
+
+def test_a_filter_that_loses_the_state_is_said_in_words(monkeypatch):
+    gone = type("Gone", (), {"state": np.full((400, 1), np.nan), "covariance": np.ones((400, 1, 1))})()
+    monkeypatch.setattr("onepath.inference.hidden.learning.filtered", lambda *_: gone)
+    with pytest.raises(RuntimeError, match=r"lost the state.*outliers"):
+        SDE(measurement="learn", progress=False).fit(ornstein_uhlenbeck(400, 0.01, 0), dt=0.01)
 
 
 def test_hidden_states_are_the_same_in_other_units(noisy):
