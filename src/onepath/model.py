@@ -46,6 +46,9 @@ SMALL_SHARE = 0.03
 MANY = 1 << 17
 """Transitions of which some say where the data are."""
 
+FEW, LAST = 4096, "the last mixture"
+"""Points at which the members' moments are kept, and under which name, for the next question."""
+
 QUADRATURE = 12
 """Nodes of the average over a diffusion's posterior."""
 
@@ -403,7 +406,15 @@ class Model(InNotebooks):
 
     @in_double
     def _mixture(self, points: Floats) -> evaluate.Mixture:
-        return evaluate.mixture(self.posterior, self._standardised(points))
+        """The last one is kept: drift, diffusion and their bands are asked for at the same points."""
+        u = self._standardised(points)
+        if len(u) > FEW:
+            return evaluate.mixture(self.posterior, u)
+        asked, (known, mixture) = u.tobytes(), self.answers.get(LAST, (None, None))
+        if mixture is None or asked != known:
+            mixture = evaluate.mixture(self.posterior, u)
+            self.answers[LAST] = (asked, mixture)
+        return mixture
 
     def _moments(self, points: Floats) -> tuple[Floats, Floats]:
         """Mean and standard deviation of the latents over all members."""
