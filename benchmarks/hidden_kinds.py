@@ -35,7 +35,7 @@ from scipy.signal import lfilter
 
 SUBSTEPS = 20
 SUBSTEPS_OF_BLUR = 100
-"""More: of twenty of Euler's steps, and their mean as a reading, a σ² comes that is 0.7 % too large."""
+"""More: of twenty of Euler's steps, and their mean as a reading, a σ² comes that is too large."""
 
 TRANSITIONS = {"velocity": 20_000, "blur": 20_000, "missing": 5000}
 NOISE = 0.8
@@ -128,10 +128,8 @@ def swinging_scores(sde, name, at):
     }
 
 
-def blur(case, seed):
-    import onepath
-
-    name, dt = case
+def averaged(name, dt, seed):
+    """Means over each step, and states at the ends (count + 1,)."""
     rng, h, count = np.random.default_rng([8002, seed]), dt / SUBSTEPS_OF_BLUR, TRANSITIONS["blur"]
     noise, x = np.sqrt(h) * rng.standard_normal((count, SUBSTEPS_OF_BLUR)), 0.0
     z, ends = np.empty(count), np.zeros(count + 1)
@@ -141,6 +139,14 @@ def blur(case, seed):
             x += h * (-5.0 * x if name == "ou" else 4.0 * (x - x**3)) + each
             total += x
         z[k], ends[k + 1] = total / SUBSTEPS_OF_BLUR, x
+    return z, ends
+
+
+def blur(case, seed):
+    import onepath
+
+    name, dt = case
+    z, ends = averaged(name, dt, seed)
     results = {"state told": {"stiffness": stiffness(name, ends, dt)}}
     for method, settings in {"exact": {}, "told": {"exposure": 1.0}, "learned": {"exposure": "learn"}}.items():
         begun = time.process_time()

@@ -26,8 +26,9 @@ WIDTH, LAST = 1060, "Drift and diffusion"
 STUDIO = {
     "studio.png": ("Double well", 1280, "light", 1480),
     "studio_phone.png": ("Double well", 390, "dark", 1690),
+    "studio_plane.png": ("Oscillator", 1280, "light", "In the plane"),
 }
-"""Pictures of the studio: example, width, colours, and height."""
+"""Pictures of the studio: example, width, colours, and height from the top, or the chart that is all of it."""
 
 
 @contextmanager
@@ -52,7 +53,7 @@ def photographed(window, report, picture):
 
 def photographed_studio(window, address, picture):
     """An example's fit, when all of it is there."""
-    example, width, colours, height = STUDIO[picture.name]
+    example, width, colours, part = STUDIO[picture.name]
     page = window.new_page(viewport={"width": width, "height": 900}, color_scheme=colours)
     page.set_default_timeout(240_000)
     page.goto(address)
@@ -61,7 +62,10 @@ def photographed_studio(window, address, picture):
     page.wait_for_selector("text=Steps ahead")
     page.wait_for_function("() => !document.querySelector('.progress')")
     page.wait_for_timeout(500)
-    page.screenshot(path=picture, full_page=True, clip={"x": 0, "y": 0, "width": width, "height": height})
+    if isinstance(part, str):
+        page.locator("figure.chart", has=page.locator(f".chart-title:text-is('{part}')")).first.screenshot(path=picture)
+    else:
+        page.screenshot(path=picture, full_page=True, clip={"x": 0, "y": 0, "width": width, "height": part})
 
 
 def main():

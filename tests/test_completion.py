@@ -254,6 +254,22 @@ def test_near_a_minimum_is_the_minimum_itself(d, noise, link):
     assert_allclose(objective.near(objective.at(weights)), weights - step, rtol=0, atol=1e-8)
 
 
+@pytest.mark.parametrize(("d", "noise", "link"), CASES)
+def test_a_step_that_is_trusted_leads_nearly_to_the_minimum(d, noise, link):
+    """From .4 standard deviations away one step that nobody looks at leaves a twentieth and hardly any loss."""
+    objective = problem(transitions(d, copies=20), link, noise)
+    done = complete(objective, FisherScoring(), initial_weights(objective))
+    fisher, move = objective.fisher(done.weights), random_weights(objective)
+    away = 0.4 * move / np.sqrt(move.ravel() @ fisher @ move.ravel())
+    found = complete(objective, FisherScoring().loosened(), done.weights + away)
+    left = (found.weights - done.weights).ravel()
+    assert found.steps == 1
+    assert found.blocks is not None
+    assert np.sqrt(left @ fisher @ left) < 0.05
+    assert found.loss == pytest.approx(done.loss, abs=0.01)
+    assert_allclose(found.place.latent, objective.latent(found.weights))
+
+
 @pytest.mark.parametrize(("d", "law"), [(1, "euler"), (2, "euler"), (1, "linearised"), (2, "linearised")])
 def test_the_hessian_is_left_out_where_it_is_dear(d, law):
     graph = build_graph(GraphOptions(noise="diagonal"), transitions(d), Units(np.zeros(d), np.ones(d), 1.0))

@@ -10,7 +10,6 @@ from tinygp.kernels import Kernel
 from tinygp.kernels.distance import L2Distance
 
 from onepath import SDE
-from onepath.cli.fit import facts_of
 from onepath.compare.processes import PROCESSES
 from onepath.data.trajectory import read_trajectory
 from onepath.data.transitions import transitions_of, units_of
@@ -23,6 +22,7 @@ from onepath.inference.learning.prior import parameter_prior
 from onepath.inference.learning.search import learned_mask
 from onepath.inference.learning.unread import FARTHEST, unread
 from onepath.inference.posterior.mixture import masses
+from onepath.show.facts import facts_of
 from onepath.show.report.words import parameters_in_words
 
 PARAMETERS = [

@@ -1,5 +1,6 @@
 """Equations beside the process: evidence against integrals, laws of units, known truth, and what is shown of them."""
 
+import re
 from dataclasses import replace
 from html import escape
 from itertools import pairwise
@@ -15,7 +16,6 @@ from scipy.stats import multivariate_normal, norm
 import onepath
 from onepath import SDE
 from onepath.after.equations import equations_of
-from onepath.cli.fit import facts_of
 from onepath.compare.processes import PROCESSES
 from onepath.graph.links import LINKS
 from onepath.inference.equations.beside import with_equations
@@ -27,6 +27,7 @@ from onepath.inference.posterior.clustering import Clustering
 from onepath.inference.posterior.formulas import Formulas
 from onepath.inference.posterior.increments import increments
 from onepath.show import equations as shown
+from onepath.show.facts import facts_of
 from onepath.show.notebook import as_html
 from onepath.show.report.typeset import typeset
 from onepath.studio.told import tables
@@ -410,3 +411,10 @@ def test_whoever_shows_a_model_shows_the_same_equations(found):
     assert all(line.strip() in found.summary() for line in lines)
     page = as_html(model)
     assert all(escape(typeset(line)) in page for line in lines)
+
+
+def test_where_a_drift_is_no_equation_it_is_said_how_much_a_cubic_explains(found, monkeypatch):
+    asked = equations_of(found.model_)
+    none = replace(asked.drift[0], equations=(), none=1.0)
+    monkeypatch.setattr(shown, "equations_of", lambda _: replace(asked, drift=(none,)))
+    assert re.search(r"no simple equation.*the best cubic polynomial explains \d+% of it", shown.lines(found.model_)[0])

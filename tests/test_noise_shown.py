@@ -6,8 +6,8 @@ import pytest
 from tinygp import kernels
 
 from onepath import SDE
-from onepath.cli.fit import facts_of
 from onepath.show import numbers
+from onepath.show.facts import facts_of
 from onepath.show.report import report_page
 
 LOWER = np.array([[1.0, 0.0], [36.0, 2.5]])

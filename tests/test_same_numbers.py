@@ -6,9 +6,9 @@ import pytest
 
 from onepath import SDE
 from onepath.after.equation import equations
-from onepath.cli.fit import facts_of
 from onepath.compare.processes import PROCESSES
 from onepath.show import numbers
+from onepath.show.facts import facts_of
 from onepath.show.plots.curves import fan_of
 from onepath.show.report import report_page
 

@@ -333,9 +333,8 @@ class Model(InNotebooks):
 
     @cached_property
     def constant_part(self) -> Floats:
-        """λ/Δt for each dimension at the median step, where it is more than a few per cent of what increments are."""
-        share = self.noise / mean_square(self.transitions)
-        return np.where(share > SMALL_SHARE, self.noise / float(np.median(self.transitions.dt)), 0.0)
+        """See `steady_noise`."""
+        return steady_noise(self.noise, self.transitions)
 
     @in_double
     def functions(self, points: Floats, draws: int, random_state: Seed = None) -> tuple[Floats, Floats]:
@@ -432,6 +431,12 @@ class Model(InNotebooks):
         drift, diffusion = evaluate.values(self.posterior, latent, self._standardised(points))
         scale, time = self.units.scale, self.units.time
         return drift * scale / time, diffusion * scale[:, None] / np.sqrt(time)
+
+
+def steady_noise(noise: Floats, transitions: Transitions) -> Floats:
+    """λ/Δt for each dimension at the median step, where λ is more than a few per cent of what increments are."""
+    share = noise / mean_square(transitions)
+    return np.where(share > SMALL_SHARE, noise / float(np.median(transitions.dt)), 0.0)
 
 
 def model_of(trajectory: Trajectory, fit: Fit, methods: Methods, seconds: float, bounds: Floats | None = None) -> Model:

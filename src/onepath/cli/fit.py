@@ -26,7 +26,6 @@ from onepath.data.reading import printable
 if TYPE_CHECKING:
     from onepath.io.chosen import Chosen
     from onepath.io.columns import Readings
-    from onepath.model import Model
     from onepath.sde import SDE
     from onepath.show.about import About
 
@@ -302,6 +301,8 @@ def fit(
                 raise
             trouble = {"error": str(error), "kind": "failed"}
         if json:
+            from onepath.show.facts import facts_of
+
             facts = facts_of(sde.model_) | {"curves": sde.curves().to_dict("list")}
             as_json(facts | {"data": facts_about(about), "written": written} | trouble)
         if trouble:
@@ -447,6 +448,8 @@ def this_command() -> str:
 
 def told(sde: "SDE") -> dict[str, Any]:
     """What is said of a fit, so that whoever opens its file need not work it out again."""
+    from onepath.show.facts import facts_of
+
     return plain({"summary": sde.summary(), "facts": facts_of(sde.model_)})
 
 
@@ -470,52 +473,3 @@ def keep(
         with telling(DRAWING, shown=not quiet):
             written = sde.report(report, force=force, title=title, truth=truth, about=about)
         yield written
-
-
-def facts_of(model: "Model") -> dict[str, Any]:
-    """A fit for machines: numbers in the data's units, with bands."""
-    from onepath.after.diagnose import diagnose
-    from onepath.after.disturbed import disturbance_facts
-    from onepath.show import equations
-    from onepath.show.mended import mending_facts
-    from onepath.show.numbers import curves
-    from onepath.show.reach import dependence, held
-    from onepath.show.sentences import readings_facts, weekends, whole_noise
-
-    found = diagnose(model)
-    observed, (points, drift, noise) = model.trajectory, curves(model)
-    if model.dimension == 1:
-        drift, noise = (type(curve)(*(part.ravel() for part in curve)) for curve in (drift, noise))
-    whole = whole_noise(model) or "Noise is the diffusion σ, the standard deviation of dX per root of time."
-    return {
-        "names": observed.names,
-        "unit": observed.unit,
-        "calendar": "business" if observed.clock.business else "all",
-        "weekends": weekends(model),
-        "rows": observed.rows,
-        "transitions": observed.transitions,
-        "missing": observed.missing,
-        "gaps": observed.gaps,
-        "log_evidence": model.evidence,
-        "loss": model.loss,
-        "outcome": model.outcome,
-        "fits": found.fits,
-        "verdict": found.verdict,
-        "diffusion_within": found.within,
-        "mended": mending_facts(model),
-        "questions": [question._asdict() for question in found.questions],
-        "constant_noise": model.constant_noise,
-        "readings": readings_facts(model),
-        **disturbance_facts(model),
-        "inputs": [{"name": one.name, "kind": one.kind} for one in model.variables],
-        "depends": dependence(model),
-        "shown_at": held(model),
-        "known": {name: one._asdict() for name, one in model.known().items()},
-        "equations": equations.found(model),
-        "candidates": equations.facts(model),
-        "parameters": model.values,
-        "points": points,
-        "drift": {"mean": drift.mean, "band_90": drift[1:]},
-        "diffusion": {"mean": noise.mean, "band_90": noise[1:], "is": whole},
-        "sigma": model.diffusion(points),
-    }

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import numpy as np
 
-from onepath.data.statistics import mean_square
 from onepath.data.trajectory import Trajectory, read_trajectory
 from onepath.data.transitions import Transitions, transitions_of
 from onepath.inference.batch.fit import CHUNK, LONGEST, TOGETHER, Answers, Values, fit_batch
 from onepath.inference.disturbance.disturbance import since_of
 from onepath.io.columns import choose_columns
-from onepath.model import SMALL_SHARE
+from onepath.model import steady_noise
 from onepath.numerics.arrays import Floats
 from onepath.panel.layout import Layout, Series
-from onepath.panel.one import ENDS, Plan, Record, failed, label_of, places_of, reason_of, record_of, said_of
+from onepath.panel.one import ENDS, Plan, Record, failed, label_of, places_of, reason_of, record_of, rows_of, said_of
 from onepath.sde import SDE
 
 if TYPE_CHECKING:
@@ -181,23 +180,18 @@ def _read(plan: Plan, series: Series, plain: Plain | None) -> Read | Record | st
 def _record(plan: Plan, read: Read, answers: Answers, k: int, seconds: float) -> Record:
     """As that of a fit of its own."""
     trajectory, transitions, count = read.trajectory, read.transitions, len(plan.points)
-    row: dict[str, Any] = {"fitted": True, "reason": ""}
-    row |= {
-        "rows": trajectory.rows,
-        "transitions": trajectory.transitions,
-        "missing": trajectory.missing,
-        "gaps": trajectory.gaps,
-        "step": float(np.median(transitions.dt)),
-        "unit": trajectory.unit or "",
-        "law": answers.law[k],
-        "score": float(answers.score[k]),
-        "log_evidence": float(answers.evidence[k]),
-        "constant_noise": float(answers.constant_noise[k]),
-    }
+    row = (
+        {"fitted": True, "reason": ""}
+        | rows_of(trajectory, transitions)
+        | {
+            "law": answers.law[k],
+            "score": float(answers.score[k]),
+            "log_evidence": float(answers.evidence[k]),
+            "constant_noise": float(answers.constant_noise[k]),
+        }
+    )
     drift, diffusion = (Values(*(part[k] for part in each)) for each in (answers.drift, answers.diffusion))
-    unexplained = float(answers.unexplained[k])
-    large = unexplained > SMALL_SHARE * float(mean_square(transitions)[0])
-    constant = unexplained / row["step"] if large else 0.0
+    constant = float(steady_noise(answers.unexplained[[k]], transitions)[0])
     noise = Values(*(np.hypot(part, math.sqrt(constant)) for part in diffusion))
     for i, point in enumerate(plan.points):
         label = label_of(point)

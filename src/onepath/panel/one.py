@@ -13,6 +13,8 @@ from urllib.parse import quote
 import numpy as np
 
 from onepath.after.diagnose import diagnose
+from onepath.data.trajectory import Trajectory
+from onepath.data.transitions import Transitions
 from onepath.inference.disturbance.disturbance import since_of
 from onepath.io.columns import choose_columns
 from onepath.model import Model
@@ -143,19 +145,25 @@ def _found(plan: Plan, model: Model) -> dict[str, Any]:
             "drift_equation": "; ".join(drifts),
             "noise_equation": "; ".join(line for line in lines if line not in drifts),
         }
-    facts |= {
-        "rows": trajectory.rows,
-        "transitions": trajectory.transitions,
-        "missing": trajectory.missing,
-        "gaps": trajectory.gaps,
-        "step": float(np.median(model.transitions.dt)),
-        "unit": trajectory.unit or "",
+    facts |= rows_of(trajectory, model.transitions) | {
         "law": model.law.name,
         "score": model.score(model.transitions, since_of(trajectory)) if model.observed is None else math.nan,
         "log_evidence": model.evidence,
         "constant_noise": math.nan if model.constant_noise is None else model.constant_noise,
     }
     return facts | _estimates(model, plan.points)
+
+
+def rows_of(trajectory: Trajectory, transitions: Transitions) -> dict[str, Any]:
+    """What a row says of the data."""
+    return {
+        "rows": trajectory.rows,
+        "transitions": trajectory.transitions,
+        "missing": trajectory.missing,
+        "gaps": trajectory.gaps,
+        "step": float(np.median(transitions.dt)),
+        "unit": trajectory.unit or "",
+    }
 
 
 def _estimates(model: Model, points: tuple[str | float, ...]) -> dict[str, float]:

@@ -3,27 +3,21 @@
 from typing import Any
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from onepath.compare.processes import Process
 from onepath.model import Model
 from onepath.numerics.arrays import Floats, evenly
+from onepath.show.plane import grid_over
 from onepath.studio.drawn import rounded
 
 GRID, DOTS = 21, 600
-FAR = 0.35
-"""Standard deviations from the nearest datum beyond which nothing is drawn."""
 
 
 def plane(model: Model, truth: Process | None) -> dict[str, Any]:
     """A regular grid over the data's range: means, bands and noise at the points near data."""
     x = model.transitions.x
-    low, high = np.quantile(x, [0.005, 0.995], axis=0)
-    axes = [np.linspace(low[i], high[i], GRID) for i in range(2)]
-    points = np.stack([part.ravel() for part in np.meshgrid(*axes)], axis=1)
-    scale = x.std(axis=0)
-    distance, _ = cKDTree(x / scale).query(points / scale)
-    near = points[distance <= FAR]
+    axes, points, close = grid_over(model, GRID)
+    near = points[close]
     sigma, spread = model.diffusion(near), model.spread(near).mean
     covariance = sigma @ np.swapaxes(sigma, 1, 2) + np.diag(model.constant_part)
     lower, upper = model.drift_band(near)
@@ -39,5 +33,5 @@ def plane(model: Model, truth: Process | None) -> dict[str, Any]:
         "covariance": rounded(covariance[:, [0, 0, 1], [0, 1, 1]]),
         "truth": None if truth is None else rounded(truth.drift(near)),
         "dots": rounded(some),
-        "spread": rounded(scale),
+        "spread": rounded(x.std(axis=0)),
     }

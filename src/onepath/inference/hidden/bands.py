@@ -1,7 +1,5 @@
 """What readings with noise leave open about the diffusion."""
 
-from dataclasses import replace
-
 import jax.numpy as jnp
 import numpy as np
 
@@ -10,6 +8,7 @@ from onepath.inference.completion.features import Features
 from onepath.inference.posterior.posterior import Member, Posterior
 from onepath.numerics.arrays import Floats
 from onepath.numerics.linalg import lower_solved
+from onepath.numerics.modules import changed
 
 LEAST = 1e-6
 """By which a precision is divided at most."""
@@ -41,7 +40,7 @@ def with_information(posterior: Posterior, u: Floats, power: float, level: float
             own = np.linalg.cholesky(own @ own.T)
             each[np.ix_(which, which)] = own @ _with_variance(lower_solved(own, slope[which]), level)
     members = Member(posterior.members.theta, posterior.members.weights, lower)
-    return replace(posterior, members=members)
+    return changed(posterior, members=members)
 
 
 def _with_variance(slope: Floats, level: float) -> Floats:

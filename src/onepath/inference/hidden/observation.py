@@ -1,6 +1,6 @@
 """Readings of a hidden state, which is filtered in turns with the fit."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from onepath.inference.hidden.steps import Law, Steps, steps_from
 from onepath.inference.observation import FitTo, Observation
 from onepath.inference.result import Fit
 from onepath.numerics.arrays import Floats, Integers, evenly
+from onepath.numerics.modules import changed
 
 TURNS = 30
 """Of the filter with the fit, at most, between learning kernels first and last."""
@@ -92,7 +93,7 @@ class Hidden(Observation):
         if self.reading.order == 1:
             return fit
         posterior = fit.completed.posterior
-        moved = replace(posterior, graph=posterior.graph.with_law(LINEARISED))
+        moved = changed(posterior, graph=posterior.graph.with_law(LINEARISED))
         return fit._replace(completed=fit.completed._replace(posterior=moved))
 
     def _ordered(self, readings: Readings, fit: Fit, path: Path, fit_to: FitTo) -> list[Fit]:
@@ -148,8 +149,8 @@ class Hidden(Observation):
 def with_factor(fit: Fit, scale: float) -> Fit:
     """The same with σ² times e^scale, whose level is a parameter and so does not move between searches for those."""
     graph = fit.completed.posterior.graph
-    moved = replace(graph, unit=np.exp(0.5 * scale) * np.asarray(graph.unit))
-    return fit._replace(completed=fit.completed._replace(posterior=replace(fit.completed.posterior, graph=moved)))
+    moved = changed(graph, unit=np.exp(0.5 * scale) * np.asarray(graph.unit))
+    return fit._replace(completed=fit.completed._replace(posterior=changed(fit.completed.posterior, graph=moved)))
 
 
 def with_told_equations(fit: Fit, power: float) -> Fit:
@@ -159,8 +160,8 @@ def with_told_equations(fit: Fit, power: float) -> Fit:
     if formulas is None or power > WHOLE:
         return fit
     of_drift = np.arange(len(formulas.mass)) < formulas.drifts
-    left = replace(formulas, mass=np.where(of_drift[:, None], formulas.mass, 0.0)) if power > TOLD else None
-    return fit._replace(completed=fit.completed._replace(posterior=replace(posterior, formulas=left)))
+    left = changed(formulas, mass=np.where(of_drift[:, None], formulas.mass, 0.0)) if power > TOLD else None
+    return fit._replace(completed=fit.completed._replace(posterior=changed(posterior, formulas=left)))
 
 
 def _power(found: Search, readings: Readings) -> float:

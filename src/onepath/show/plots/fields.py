@@ -4,30 +4,16 @@ from typing import Any
 
 import numpy as np
 from matplotlib.collections import EllipseCollection
-from scipy.spatial import cKDTree
 
 from onepath.model import Model
-from onepath.numerics.arrays import Flags, Floats
+from onepath.numerics.arrays import Floats
+from onepath.show.plane import grid_over
 from onepath.show.plots.style import DIVERGING, FIT, INK, MAP, MUTED, Truth, columns_in, noise_label, plain, rate_label
 
 ARROWS, ELLIPSES, MAP_POINTS = 15, 8, 22
-FAR = 0.35
-"""Standard deviations from the nearest datum beyond which nothing is drawn."""
-
 DOTS = 600
 COMPARABLE = 3.0
 """Ratio of the coordinates' ranges up to which a unit of either is as long on the page."""
-
-
-def _grid(model: Model, count: int) -> tuple[Floats, Flags]:
-    """Points (count², 2) over the data's range, and which of them are near data."""
-    x = model.transitions.x
-    low, high = np.quantile(x, [0.005, 0.995], axis=0)
-    axes = [np.linspace(low[i], high[i], count) for i in range(2)]
-    points = np.stack([part.ravel() for part in np.meshgrid(*axes)], axis=1)
-    scale = x.std(axis=0)
-    distance, _ = cKDTree(x / scale).query(points / scale)
-    return points, distance <= FAR
 
 
 def _dots(model: Model, axes: Any) -> None:
@@ -54,7 +40,7 @@ def _comparable(points: Floats) -> bool:
 def field(model: Model, figure: Any, truth: Truth | None) -> None:
     """Arrows along the drift, pale where its direction is not known: where both 90 % bands contain zero."""
     axes = figure.subplots()
-    points, near = _grid(model, ARROWS)
+    _, points, near = grid_over(model, ARROWS)
     points = points[near]
     mean = model.drift(points)
     low, high = model.drift_band(points)
@@ -82,7 +68,7 @@ def ellipses(model: Model, figure: Any) -> None:
     With λ/Δt where that is not small.
     """
     axes = figure.subplots()
-    points, near = _grid(model, ELLIPSES)
+    _, points, near = grid_over(model, ELLIPSES)
     points = points[near]
     _dots(model, axes)
     _frame(model, axes, "Noise: how far, and in which directions", points)
@@ -105,7 +91,7 @@ def ellipses(model: Model, figure: Any) -> None:
 
 def maps(model: Model, figure: Any) -> None:
     """Drift and noise of both coordinates over the plane, where there are data."""
-    points, near = _grid(model, MAP_POINTS)
+    _, points, near = grid_over(model, MAP_POINTS)
     mean, spread = model.drift(points), model.spread(points).mean
     grid = [part.reshape(MAP_POINTS, MAP_POINTS) for part in points.T]
     columns = columns_in(figure)
