@@ -189,7 +189,7 @@ def example():
     """A level by day, read with an error, with a year in it."""
     import pandas as pd
 
-    path = Planted("double_well", "noise+season", 2).x[:, 0]
+    path = Planted("double_well", "noise+season", 3).x[:, 0]
     dates = pd.date_range("2012-01-01", periods=len(path), freq="D")
     return pd.DataFrame({"date": dates, "level": np.round(10 + 2 * path, 4)})
 

@@ -1,5 +1,7 @@
 """Many series as one program: the same cells, graphs and answers as fits of one, and what is left to these."""
 
+import re
+
 import jax
 import numpy as np
 import pandas as pd
@@ -74,13 +76,13 @@ def long_table(names, rows=300):
 
 def test_what_a_batch_does_not_know_is_refused_before_any_work(monkeypatch):
     table = long_table(["ou"])
-    plain = {"sde": SDE(equations="off"), "verdict": False, "progress": False}
-    with pytest.raises(ValueError, match="no equations"):
-        fit_panel(table, verdict=False, device="gpu")
+    plain = {"sde": SDE(), "verdict": False, "progress": False}
+    with pytest.raises(ValueError, match="usual equations"):
+        fit_panel(table, SDE(equations="only"), verdict=False, device="gpu")
     with pytest.raises(ValueError, match="usual jumps"):
-        fit_panel(table, SDE(equations="off", jumps=True), verdict=False, device="gpu")
+        fit_panel(table, SDE(jumps=True), verdict=False, device="gpu")
     with pytest.raises(ValueError, match="diagnoses no model"):
-        fit_panel(table, SDE(equations="off"), device="gpu")
+        fit_panel(table, device="gpu")
     with pytest.raises(ValueError, match="'cpu' or 'gpu'"):
         fit_panel(table, **plain, device="tpu")
     seen = jax.devices
@@ -95,6 +97,13 @@ def test_what_a_batch_does_not_know_is_refused_before_any_work(monkeypatch):
         fit_panel(table, **plain, device="gpu")
 
 
+NUMBER = re.compile(r"\d+\.?\d*")
+
+
+def numbers_of(text):
+    return [float(number) for number in NUMBER.findall(text)]
+
+
 @pytest.mark.slow
 def test_a_batch_answers_as_fits_of_one_do_and_leaves_what_it_cannot():
     """Euler's law and the linearised one, waves that ask for another search, and a series that is constant."""
@@ -104,7 +113,7 @@ def test_a_batch_answers_as_fits_of_one_do_and_leaves_what_it_cannot():
     waves["y"] = np.cumsum(np.random.default_rng(100).standard_normal(400) * 0.1)
     waves.loc[200:, "y"] += 40.0 * (np.arange(200) % 2)  # sizes that cluster, which a level of the noise explains
     table = pd.concat([table, waves], ignore_index=True)
-    alone = onepath.fit_panel(table, SDE(equations="off"), verdict=False, progress=False, workers=1)
+    alone = onepath.fit_panel(table, verdict=False, progress=False, workers=1)
     left = []
 
     def by_themselves(some):
@@ -128,6 +137,9 @@ def test_a_batch_answers_as_fits_of_one_do_and_leaves_what_it_cannot():
         assert row["score"] == pytest.approx(rows.loc[key, "score"], abs=1e-4)
         assert row["log_evidence"] == pytest.approx(rows.loc[key, "log_evidence"], abs=1e-2)
         assert set(row) == set(rows.columns)
+        for name in ("drift_equation", "noise_equation"):
+            assert numbers_of(row[name]) == pytest.approx(numbers_of(rows.loc[key, name]), rel=0.02, abs=2.0)
+            assert NUMBER.sub("", row[name]) == NUMBER.sub("", rows.loc[key, name])
         for what in ("drift", "diffusion"):
             width = own[f"{what}_upper"] - own[f"{what}_lower"]
             apart = np.abs(np.asarray(records[key]["curves"][what]) - own[what])

@@ -165,7 +165,7 @@ def test_draws_increments_and_means_are_of_one_posterior(found, path):
     u = units.points(x)
     mean, covariance = posterior.moments(u)
     formulas = posterior.formulas
-    likely = replace(posterior, band_mass=posterior.mass, formulas=replace(formulas, mass=formulas.band_mass))
+    likely = replace(posterior, band_mass=posterior.mass, formulas=replace(formulas, mass=formulas.band_mass()))
     mean, covariance = likely.moments(u)
     drawn = evaluate.draws(likely, u, 4000, np.random.default_rng(0))
     deviation = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))

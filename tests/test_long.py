@@ -12,8 +12,8 @@ from onepath import SDE
 from onepath.after.diagnose import diagnosis_of, law_checks, residuals_of, whitened
 from onepath.after.diagnose.memory import _local_scale
 from onepath.after.diagnose.residuals import whole_of
-from onepath.after.diagnose.sample import MOST, STRETCHES, rows_looked_at
 from onepath.after.diagnose.table import Table, tabled
+from onepath.data.stretches import MOST, STRETCHES, rows_looked_at
 from onepath.data.transitions import Transitions
 from onepath.io import plain, tables
 from onepath.io.errors import BadTable

@@ -4,6 +4,7 @@ import json
 import time
 from dataclasses import replace
 from itertools import combinations, pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -210,6 +211,13 @@ def test_pairs_come_from_what_the_most_probable_leave():
     pairs = [named(candidate) for candidate, _ in seconds([plain, first])]
     assert pairs == ["season + noise on readings"]
     assert seconds([plain, trial("season", 2.0, known=0.1)]) == []
+
+
+def test_what_the_plain_model_shows_is_tried_beside_a_cure_that_hides_it(monkeypatch):
+    monkeypatch.setattr("onepath.after.mend.candidates.season_in", lambda _: 365.0)
+    plain = replace(trial("plain", 0, faults=("measurement noise", "season")), model=SimpleNamespace())
+    noise = trial("noise", 1.0, known=0.1)
+    assert [named(candidate) for candidate, _ in seconds([plain, noise])] == ["noise + season of 365"]
 
 
 def test_the_simplest_near_the_best_is_chosen():

@@ -284,7 +284,6 @@ class SDE(Estimator):
     transition_: str
     stiffness_: Stiffness | None
     constant_noise_: float | None
-    equations_: Equations | None
     jumps_: FoundJumps | None
     volatility_: FoundVolatility | None
     tails_: Banded | None
@@ -433,7 +432,6 @@ class SDE(Estimator):
             transition_=model.law.name,
             stiffness_=model.stiffness,
             constant_noise_=model.constant_noise,
-            equations_=equations_of(model),
             jumps_=jumps_of(model),
             volatility_=volatility_of(model),
             tails_=tails_of(model),
@@ -467,6 +465,11 @@ class SDE(Estimator):
     def _model(self) -> Model:
         self._check_fitted()
         return self.model_
+
+    @property
+    def equations_(self) -> Equations | None:
+        """Equations that drift and squared noise may be, written when they are asked for."""
+        return equations_of(self._model)
 
     def _points(self, x: Any, inputs: Any = None) -> Floats:
         """Points (n, d), from (n,) or a number too in one dimension; with the columns of inputs that are given."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -10,10 +11,10 @@ import numpy as np
 
 from onepath.after.equation import with_error
 from onepath.data.inputs import SEASON, Variables, in_equations
-from onepath.gp.terms import Terms
+from onepath.gp.terms import Exponents, Terms
 from onepath.graph.formula import Formula
 from onepath.graph.links import LINKS
-from onepath.inference.equations.expressions import as_python
+from onepath.inference.equations.expressions import Own, as_python
 from onepath.inference.posterior.formulas import Formulas
 from onepath.model import Model, asked_once
 from onepath.numerics.arrays import Floats
@@ -171,6 +172,21 @@ class Equations:
         return "\n".join(lines)
 
 
+class Naming(NamedTuple):
+    """What coordinates and inputs are called."""
+
+    names: tuple[str, ...]
+    variables: Variables = ()
+
+
+class Steady(NamedTuple):
+    """Constant noise as a member of the process: how probable among them, and σ² with its error."""
+
+    share: float
+    square: float
+    error: float
+
+
 @asked_once
 def equations_of(model: Model) -> Equations | None:
     """Those of a model; None where none were asked for, or could be."""
@@ -178,32 +194,35 @@ def equations_of(model: Model) -> Equations | None:
     if formulas is None:
         return None
     scale, time, unit = model.units.scale, model.units.time, np.asarray(graph.unit)
-    several = " of {}" if model.dimension > 1 else ""
+    naming, several = Naming(model.names, model.variables), " of {}" if model.dimension > 1 else ""
     drift = tuple(
-        _candidates(model, formulas, i, f"drift{several.format(name)}", scale[i] / time)
+        candidates(formulas, naming, i, f"drift{several.format(name)}", scale[i] / time)
         for i, name in enumerate(() if graph.knows_drift else model.names)
     )
     noise: tuple[Candidates, ...] = ()
     if graph.structure != "full" and not graph.knows_diffusion:
-        entries = range(len(unit))
         common = graph.structure == "isotropic"
+        factors = unit**2 * scale[: len(unit)] ** 2 / time
         noise = tuple(
-            _candidates(
-                model,
+            candidates(
                 formulas,
+                naming,
                 graph.drifts + i,
                 "squared noise" if common else f"squared noise{several.format(model.names[i])}",
-                unit[i] ** 2 * scale[i] ** 2 / time,
+                factor,
+                _steady(model, graph.drifts + i, factor),
             )
-            for i in entries
+            for i, factor in enumerate(factors.tolist())
         )
     return Equations(drift, noise, (*model.names, *(one.name for one in model.variables)))
 
 
-def _candidates(model: Model, formulas: Formulas, f: int, of: str, factor: float) -> Candidates:
+def candidates(
+    formulas: Formulas, naming: Naming, f: int, of: str, factor: float, steady: Steady | None = None
+) -> Candidates:
     """Equations of one function, in the data's units: `factor` times the terms' coefficients in standardised ones."""
     terms, mass = formulas.terms, np.asarray(formulas.mass)[f]
-    units, names = terms.units(), term_names(terms, model.names, model.variables)
+    units, names = terms.units(), term_names(terms.exponents, terms.own, naming)
     found, shares = [], {name[0]: 0.0 for name in names}
     for e in np.flatnonzero(mass > 0):
         used = np.flatnonzero(np.asarray(formulas.mean)[f, e])
@@ -212,15 +231,15 @@ def _candidates(model: Model, formulas: Formulas, f: int, of: str, factor: float
         for k in used:
             shares[names[k][0]] += float(mass[e])
         parts = tuple(Term(*names[k], float(values[k]), float(errors[k])) for k in used)
-        found.append((float(mass[e]), parts, Written(terms, values * units, model.variables)))
+        found.append((float(mass[e]), parts, Written(terms, values * units, naming.variables)))
     none = 1.0 - float(mass.sum())
-    if f >= formulas.drifts and (constant := _constant(model, f, factor)) is not None:
-        share, term = constant
-        share, none = share * none, none * (1.0 - share)
+    if steady is not None:
+        share, none = steady.share * none, none * (1.0 - steady.share)
+        term = Term("1", "", "1", (), steady.square, steady.error)
         same = next((i for i, one in enumerate(found) if [part.name for part in one[1]] == ["1"]), None)
         if same is None:
             alone = np.where(terms.degrees == 0, term.coefficient, 0.0)
-            function = Written(terms, alone, model.variables)
+            function = Written(terms, alone, naming.variables)
             found.append((share, (term,), function))
         else:
             found[same] = (found[same][0] + share, *found[same][1:])
@@ -231,18 +250,20 @@ def _candidates(model: Model, formulas: Formulas, f: int, of: str, factor: float
 
 
 @in_double
-def _constant(model: Model, f: int, factor: float) -> tuple[float, Term] | None:
-    """How probable constant noise is among members of the process, and that noise, squared."""
+def _steady(model: Model, f: int, factor: float) -> Steady | None:
     posterior = model.posterior
     if posterior.band_mass is None:
         return None
     means, _ = model.marginals(np.median(model.transitions.x, axis=0)[None])
     last = len(posterior.mass) - 1
-    value = _entry(model, means[0, last, f]) ** 2 * factor
-    # of a mean of so many squares; the member itself holds the level still
+    square = _entry(model, means[0, last, f]) ** 2 * factor
     counted = model.transitions.total * model.dimension / len(model.graph.unit)
-    error = value * np.sqrt(2.0 / counted)
-    return float(np.asarray(posterior.mass)[last]), Term("1", "", "1", (), float(value), float(error))
+    return steady_of(float(np.asarray(posterior.mass)[last]), square, counted)
+
+
+def steady_of(share: float, square: float, counted: float) -> Steady:
+    """The error is that of a mean of so many squares: the member itself holds its level still."""
+    return Steady(share, square, float(square * np.sqrt(2.0 / counted)))
 
 
 def _entry(model: Model, latent: float) -> float:
@@ -261,10 +282,10 @@ class Symbol(NamedTuple):
     python: str
 
 
-def symbols(names: tuple[str, ...], variables: Variables) -> list[Symbol]:
+def symbols(naming: Naming) -> list[Symbol]:
     """Of coordinates, and of columns of inputs."""
-    found = [Symbol(name, latex_name(name), identifier(name)) for name in names]
-    for one in variables:
+    found = [Symbol(name, latex_name(name), identifier(name)) for name in naming.names]
+    for one in naming.variables:
         latex, code = latex_name(one.name), identifier(one.name)
         if one.kind != SEASON:
             found.append(Symbol(one.name, latex, code))
@@ -277,22 +298,24 @@ def symbols(names: tuple[str, ...], variables: Variables) -> list[Symbol]:
     return found
 
 
-def term_names(terms: Terms, names: tuple[str, ...], variables: Variables = ()) -> list[Named]:
+@lru_cache(maxsize=16)
+def term_names(exponents: Exponents, own: Own, naming: Naming) -> tuple[Named, ...]:
     """Of each term as text, LaTeX and Python, and as factors; the constant is "1"."""
     found: list[Named] = []
-    for powers in terms.exponents:
-        own = [(one, power) for one, power in zip(symbols(names, variables), powers, strict=True) if power]
-        text = " ".join(one.text if power == 1 else f"{one.text}^{power}" for one, power in own)
-        latex = r"\, ".join(one.latex if power == 1 else f"{one.latex}^{{{power}}}" for one, power in own)
-        code = " * ".join(one.python if power == 1 else f"{one.python}**{power}" for one, power in own)
-        found.append((text or "1", latex, code or "1", tuple((one.text, power) for one, power in own)))
-    code_names = [identifier(name) for name in names]
-    for name, function in terms.own:
+    written = symbols(naming)
+    for powers in exponents:
+        has = [(one, power) for one, power in zip(written, powers, strict=True) if power]
+        text = " ".join(one.text if power == 1 else f"{one.text}^{power}" for one, power in has)
+        latex = r"\, ".join(one.latex if power == 1 else f"{one.latex}^{{{power}}}" for one, power in has)
+        code = " * ".join(one.python if power == 1 else f"{one.python}**{power}" for one, power in has)
+        found.append((text or "1", latex, code or "1", tuple((one.text, power) for one, power in has)))
+    code_names = [identifier(name) for name in naming.names]
+    for name, function in own:
         code = f"terms[{name!r}]({', '.join(code_names)})"
         if isinstance(function, Formula):
             code = as_python(function, code_names)
         found.append((name, rf"\mathrm{{{name}}}", code, None))
-    return found
+    return tuple(found)
 
 
 def identifier(name: str) -> str:

@@ -54,9 +54,7 @@ AtOption = Annotated[
     typer.Option("--at", help="Where estimates are given: q05 and such of each series' data, or a value; repeatable."),
 ]
 CurveOption = Annotated[int, typer.Option("--curve-points", min=0, help="Points of the curves; 0 for none.")]
-VerdictOption = Annotated[
-    bool, typer.Option("--verdict/--no-verdict", help="Diagnose each model, and look for its equation.")
-]
+VerdictOption = Annotated[bool, typer.Option("--verdict/--no-verdict", help="Diagnose each model.")]
 KeepOption = Annotated[
     list[str] | None, typer.Option("--keep", help="Series whose model file and report are written; repeatable.")
 ]
@@ -68,9 +66,7 @@ DaskOption = Annotated[bool, typer.Option("--dask", help="Work on a Dask cluster
 SchedulerOption = Annotated[
     str | None, typer.Option("--scheduler", help="Address of the Dask cluster to work on: tcp://host:8786.")
 ]
-DeviceOption = Annotated[
-    str, typer.Option("--device", help="cpu, or gpu: batches, with --equations off and --no-verdict.")
-]
+DeviceOption = Annotated[str, typer.Option("--device", help="cpu, or gpu: batches, with --no-verdict.")]
 KindOption = Annotated[str, typer.Option("--format", help="Of the tables: csv or parquet.")]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from onepath.data.cells import Cells, cells_of, coarser
 from onepath.data.clocks import median_length
 from onepath.data.streaming import Streamed
+from onepath.data.stretches import LENGTH, rows_looked_at
 from onepath.data.trajectory import Trajectory
 from onepath.data.transitions import Transitions, Units, transitions_of, units_of
 from onepath.gp.parameters import Mask, pack, parameters_of
@@ -221,12 +222,11 @@ def widened(found: Fit, since: Floats, options: FitOptions, cells: Cells | None 
     if found.learned is None:
         return found
     plain = found.completed.posterior
-    steps = steps_of(
-        transitions, since, *increments(plain.most_probable, found.units, transitions.points, transitions.dt)
-    )
+    some, apart = _looked_at(transitions, since)
+    steps = steps_of(some, apart, *increments(plain.most_probable, found.units, some.points, some.dt))
     if not is_clustered(steps):
         return found
-    law = guessed(steps, transitions.points).law
+    law = guessed(steps, some.points).law
     if not law.found:
         return found
     spread = within_record(law.spread, law.memory, transitions.dt, since)
@@ -236,6 +236,16 @@ def widened(found: Fit, since: Floats, options: FitOptions, cells: Cells | None 
     wide = _completed_like(transitions, found, options, found.learned, clustering, cells)
     posterior = changed(wide.posterior, mass=plain.mass, band_mass=wide.posterior.for_bands)
     return found._replace(completed=wide._replace(posterior=posterior))
+
+
+def _looked_at(transitions: Transitions, since: Floats) -> tuple[Transitions, Floats]:
+    """Of many transitions, stretches of them, each of which begins anew."""
+    rows = rows_looked_at(len(transitions))
+    if rows is None:
+        return transitions, since
+    apart = since[rows]
+    apart[::LENGTH] = np.inf
+    return transitions.rows(rows), apart
 
 
 def _cells(transitions: Transitions, units: Units, options: FitOptions) -> Cells:

@@ -10,15 +10,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import numpy as np
 
+from onepath.after.equations import Equations, Naming, candidates, steady_of
 from onepath.data.trajectory import Trajectory, read_trajectory
 from onepath.data.transitions import Transitions, transitions_of
+from onepath.inference.batch.equations import Beside
 from onepath.inference.batch.fit import CHUNK, LONGEST, TOGETHER, Answers, Values, fit_batch
 from onepath.inference.disturbance.disturbance import since_of
 from onepath.io.columns import choose_columns
 from onepath.model import steady_noise
 from onepath.numerics.arrays import Floats
 from onepath.panel.layout import Layout, Series
-from onepath.panel.one import ENDS, Plan, Record, failed, label_of, places_of, reason_of, record_of, rows_of, said_of
+from onepath.panel.one import (
+    ENDS,
+    Plan,
+    Record,
+    failed,
+    label_of,
+    places_of,
+    reason_of,
+    record_of,
+    rows_of,
+    said_of,
+    written_of,
+)
 from onepath.sde import SDE
 
 if TYPE_CHECKING:
@@ -27,7 +41,7 @@ if TYPE_CHECKING:
 ALONE = "fitted by itself: "
 """What the notes of a series begin with that a batch did not answer for."""
 
-FREE = {"link": ("softplus", "exp"), "noise": ("auto", "diagonal"), "equations": ("off",)}
+FREE = {"link": ("softplus", "exp"), "noise": ("auto", "diagonal"), "equations": ("auto", "off")}
 """Settings that a batch knows, and their values; all others must be as usual."""
 
 IRRELEVANT = {"random_state", "progress", *FREE}
@@ -93,10 +107,6 @@ def check_batchable(plan: Plan) -> None:
     settings, usual = plan.sde.get_params(), SDE().get_params()
     odd = [name for name, known in FREE.items() if settings[name] not in known]
     odd += [name for name, value in settings.items() if name not in IRRELEVANT and value is not usual[name] != value]
-    if "equations" in odd:
-        raise ValueError(
-            "device='gpu' knows no equations yet: pass SDE(equations='off') (--equations off), or leave device out"
-        )
     if odd:
         raise ValueError(f"device='gpu' knows only the usual {odd[0]}: leave {odd[0]} out, or leave device out")
     if plan.verdict:
@@ -130,8 +140,9 @@ def fit_batched(
         if read:
             points = np.stack([each.points for each in read])
             gaps = [since_of(each.trajectory) for each in read]
-            link = plan.sde.get_params()["link"]
-            answers = fit_batch([each.transitions for each in read], gaps, points, link, device, chunk)
+            settings = plan.sde.get_params()
+            how = settings["link"], settings["equations"] == "auto", device, chunk
+            answers = fit_batch([each.transitions for each in read], gaps, points, *how)
             seconds = (time.perf_counter() - begun) / len(some)
             for k, each in enumerate(read):
                 if answers.why[k]:
@@ -203,4 +214,16 @@ def _record(plan: Plan, read: Read, answers: Answers, k: int, seconds: float) ->
         curves = {str(trajectory.names[0]): read.points[count:].tolist()}
         for what, each in (("drift", drift), ("diffusion", diffusion)):
             curves |= {what + end: part[count:].tolist() for end, part in zip(ENDS, each, strict=True)}
+    row |= _equations(answers.beside[k](), read)
     return record_of(read.series, row | {"notes": read.notes, "seconds": seconds}, curves)
+
+
+def _equations(beside: Beside, read: Read) -> dict[str, str]:
+    """Columns of the most probable equations, where they were asked for."""
+    if beside.formulas is None:
+        return {}
+    naming = Naming(read.trajectory.names)
+    steady = steady_of(float(beside.share), float(beside.square), read.transitions.total)
+    drift = candidates(beside.formulas, naming, 0, "drift", float(beside.drift))
+    noise = candidates(beside.formulas, naming, 1, "squared noise", float(beside.noise), steady)
+    return written_of(Equations((drift,), (noise,), naming.names), read.trajectory.unit)

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import numpy as np
 
 from onepath.after.diagnose import diagnose
+from onepath.after.equations import Equations, equations_of
 from onepath.data.trajectory import Trajectory
 from onepath.data.transitions import Transitions
 from onepath.inference.disturbance.disturbance import since_of
@@ -32,6 +33,8 @@ MODELS, REPORTS = "models", "reports"
 """Folders of what is kept of single series."""
 
 ENDS = ("", "_lower", "_upper")
+
+EQUATIONS = ("drift_equation", "noise_equation")
 
 
 class Kept(NamedTuple):
@@ -61,7 +64,7 @@ class Plan(NamedTuple):
     layout: Layout
     points: tuple[str | float, ...]  # "q50" is a median; a number is a value of the state
     curve_points: int
-    verdict: bool  # whether each model is diagnosed and its equation looked for
+    verdict: bool  # whether each model is diagnosed
     seed: int
     kept: Kept | None = None
 
@@ -135,23 +138,37 @@ def _found(plan: Plan, model: Model) -> dict[str, Any]:
     trajectory = model.trajectory
     facts: dict[str, Any] = {}
     if plan.verdict:
-        # what is indented are other equations of the function before
-        found, lines = diagnose(model), [line for line in equations.found(model) if not line.startswith(" ")]
-        drifts = [line for line in lines if line.startswith("drift")]
-        facts = {
-            "fits": found.fits,
-            "verdict": found.verdict,
-            "faults": ", ".join(found.faults),
-            "drift_equation": "; ".join(drifts),
-            "noise_equation": "; ".join(line for line in lines if line not in drifts),
+        found = diagnose(model)
+        facts = {"fits": found.fits, "verdict": found.verdict, "faults": ", ".join(found.faults)}
+    facts |= (
+        _equations(plan, model)
+        | rows_of(trajectory, model.transitions)
+        | {
+            "law": model.law.name,
+            "score": model.score(model.transitions, since_of(trajectory)) if model.observed is None else math.nan,
+            "log_evidence": model.evidence,
+            "constant_noise": math.nan if model.constant_noise is None else model.constant_noise,
         }
-    facts |= rows_of(trajectory, model.transitions) | {
-        "law": model.law.name,
-        "score": model.score(model.transitions, since_of(trajectory)) if model.observed is None else math.nan,
-        "log_evidence": model.evidence,
-        "constant_noise": math.nan if model.constant_noise is None else model.constant_noise,
-    }
+    )
     return facts | _estimates(model, plan.points)
+
+
+def _equations(plan: Plan, model: Model) -> dict[str, str]:
+    """The most probable ones; of polynomials where none were asked for and the model is looked at more closely."""
+    asked = equations_of(model)
+    if asked is not None:
+        return written_of(asked, model.trajectory.unit)
+    if not plan.verdict:
+        return {}
+    # what is indented are other equations of the function before
+    lines = [line for line in equations.found(model) if not line.startswith(" ")]
+    drifts = [line for line in lines if line.startswith("drift")]
+    return dict(zip(EQUATIONS, ("; ".join(drifts), "; ".join(x for x in lines if x not in drifts)), strict=True))
+
+
+def written_of(asked: Equations, unit: str | None) -> dict[str, str]:
+    """Columns of the most probable equations."""
+    return dict(zip(EQUATIONS, equations.briefly(asked, unit), strict=True))
 
 
 def rows_of(trajectory: Trajectory, transitions: Transitions) -> dict[str, Any]:

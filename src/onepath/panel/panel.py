@@ -145,14 +145,14 @@ def fit_panel(
     curve_points : int
         Points of the curves along each coordinate; 0 for no curves.
     verdict : bool
-        Whether each model is diagnosed and its equation looked for, which takes about twice as long as the fit.
+        Whether each model is diagnosed, which takes about as long as the fit once more.
     workers : int, optional
         Processes on this machine; as many as there are cores if None.
     client : distributed.Client, optional
         A Dask cluster to work on instead.
     device : "cpu" or "gpu"
-        On a GPU series of one dimension are fitted in batches, without equations and without a verdict; those that a
-        batch cannot answer for are fitted by themselves, as on the CPU, and their notes say why.
+        On a GPU series of one dimension are fitted in batches, without a verdict; those that a batch
+        cannot answer for are fitted by themselves, as on the CPU, and their notes say why.
     folder : path, optional
         Where a journal is kept, so that the same call goes on where it was interrupted.
     keep : names of series, or True

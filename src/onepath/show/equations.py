@@ -3,9 +3,9 @@
 from typing import Any
 
 from onepath.after.equation import Polynomial, equations, written
-from onepath.after.equations import Candidates, equations_of
+from onepath.after.equations import Candidates, Equations, equations_of
 from onepath.model import Model
-from onepath.show.sentences import per_time, polynomials, probability
+from onepath.show.sentences import per_time, per_unit, polynomials, probability
 
 OTHERS, CLEAR = 2, 0.1
 """How many equations besides the best are told of, and how probable one must be for that."""
@@ -24,6 +24,14 @@ def lines(model: Model) -> list[str]:
     for one in asked.noise:
         said += _said(one, per_time(model), None)
     return said
+
+
+def briefly(asked: Equations, unit: str | None) -> tuple[str, str]:
+    """The most probable equation of each function of the drift and of the noise, or that there is none."""
+    drift, noise = (
+        "; ".join(_said(one, per_unit(unit), None)[0] for one in part) for part in (asked.drift, asked.noise)
+    )
+    return drift, noise
 
 
 def found(model: Model) -> list[str]:

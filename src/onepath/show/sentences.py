@@ -29,7 +29,11 @@ LITTLE = 0.3
 
 def per_time(model: Model, root: bool = False) -> str:
     """Such as "per month", or "per √month" for a diffusion; "per unit of time" where none is known."""
-    unit = model.trajectory.unit
+    return per_unit(model.trajectory.unit, root)
+
+
+def per_unit(unit: str | None, root: bool = False) -> str:
+    """The same of a unit of time."""
     return f"per √{unit or 'time'}" if root else f"per {unit or 'unit of time'}"
 
 

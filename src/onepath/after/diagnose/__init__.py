@@ -31,11 +31,12 @@ from onepath.after.diagnose.residuals import (
     whitened,
     whole_of,
 )
-from onepath.after.diagnose.sample import MOST, Sample, rows_looked_at
+from onepath.after.diagnose.sample import Sample
 from onepath.after.diagnose.steps import ask_reach, ask_step
 from onepath.after.diagnose.table import Table, tabled
 from onepath.after.diagnose.waves import ask_waves
 from onepath.data.parts import time_of
+from onepath.data.stretches import LENGTH, MOST, rows_looked_at
 from onepath.data.trajectory import Trajectory
 from onepath.data.transitions import Transitions
 from onepath.inference.disturbance.disturbance import since_of
@@ -98,7 +99,7 @@ def residuals_in(model: Model) -> Residuals:
     since = since_of(model.trajectory)
     if found.sample is not None:
         since = since[found.sample.rows]
-        since[:: found.sample.length] = np.inf
+        since[::LENGTH] = np.inf
     return freed(found, model.disturbance, since)
 
 

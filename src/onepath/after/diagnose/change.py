@@ -8,6 +8,7 @@ import numpy as np
 from onepath.after.diagnose.check import Check, smallest
 from onepath.after.diagnose.residuals import Residuals, normal_tail
 from onepath.after.diagnose.scan import Change, drift_change, noise_change
+from onepath.data.stretches import LENGTH
 from onepath.numerics import chances
 from onepath.numerics.arrays import Floats, Integers
 
@@ -120,7 +121,7 @@ def ask_season(residuals: Residuals, lines: list[Line], times: str) -> Check:
     best, lines = _clearest(sizes) if of_noise else best, [*lines, *sizes]
     step = float(np.sum(residuals.transitions.dt)) / len(residuals.z) if sample is None else sample.step
     length = step * best.period
-    short = "" if sample is None or sample.whole else f" Periods of up to {sample.length // LEAST_CYCLES} steps count."
+    short = "" if sample is None or sample.whole else f" Periods of up to {LENGTH // LEAST_CYCLES} steps count."
     return Check(
         "season",
         length,
@@ -138,7 +139,7 @@ def lines_of(residuals: Residuals) -> list[Line]:
     columns, sample = residuals.weighted(residuals.z).T, residuals.sample
     if sample is None:
         return [_line(column[None]) for column in columns]
-    short = [_line(column.reshape(-1, sample.length)) for column in columns]
+    short = [_line(column.reshape(-1, LENGTH)) for column in columns]
     if sample.whole is None:
         return short
     long, block = [_line(column[None]) for column in sample.whole.series.T], sample.whole.block
@@ -208,9 +209,9 @@ def without_seasons_and_changes(residuals: Residuals, season: Line | None) -> Fl
     rest = z - design @ np.linalg.lstsq(residuals.weighted(design), residuals.weighted(z), rcond=None)[0]
     if season is None or season.phased or sample is None:
         return rest
-    waves = np.column_stack(_waves(season, np.arange(sample.length)))
-    each = np.moveaxis(rest.reshape(-1, sample.length, z.shape[1]), 1, 0).reshape(sample.length, -1)
-    left = (each - waves @ np.linalg.lstsq(waves, each, rcond=None)[0]).reshape(sample.length, -1, z.shape[1])
+    waves = np.column_stack(_waves(season, np.arange(LENGTH)))
+    each = np.moveaxis(rest.reshape(-1, LENGTH, z.shape[1]), 1, 0).reshape(LENGTH, -1)
+    left = (each - waves @ np.linalg.lstsq(waves, each, rcond=None)[0]).reshape(LENGTH, -1, z.shape[1])
     return np.moveaxis(left, 0, 1).reshape(z.shape)
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onepath.after.diagnose.check import Check
-from onepath.after.diagnose.sample import rows_looked_at
+from onepath.data.stretches import rows_looked_at
 from onepath.data.trajectory import Trajectory
 from onepath.data.transitions import Transitions
 from onepath.numerics.arrays import Floats

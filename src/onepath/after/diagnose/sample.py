@@ -1,15 +1,13 @@
-"""What is looked at of a long record: stretches of consecutive steps, spread evenly, and some sums over all of it."""
+"""What is looked at of a long record, and some sums over all of it."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from onepath.data.reading import spaced
+from onepath.data.stretches import STRETCHES
 from onepath.data.transitions import Transitions
 from onepath.numerics.arrays import Floats, Integers
-
-MOST, STRETCHES = 1 << 17, 32
-"""Steps that are looked at, and in how many stretches: enough to be certain of all that is large enough to matter."""
 
 
 class Sums(NamedTuple):
@@ -39,22 +37,8 @@ class Sample(NamedTuple):
     whole: Whole | None  # where the law is quick enough to ask it everywhere
 
     @property
-    def length(self) -> int:
-        """Of a stretch, in steps."""
-        return len(self.rows) // STRETCHES
-
-    @property
     def told(self) -> str:
         return f"looked at {spaced(len(self.rows))} of {spaced(self.of)} steps, in {STRETCHES} stretches"
-
-
-def rows_looked_at(count: int) -> Integers | None:
-    """Which of so many transitions are looked at; None is all of them."""
-    if count <= MOST:
-        return None
-    length = MOST // STRETCHES
-    begins = np.linspace(0, count - length, STRETCHES).astype(np.int64)
-    return np.ravel(begins[:, None] + np.arange(length))
 
 
 def sums_of(transitions: Transitions, mean: Floats, covariance: Floats) -> Sums:

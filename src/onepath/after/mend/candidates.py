@@ -63,6 +63,9 @@ def seconds(trials: list[Trial]) -> list[tuple[Candidate, str]]:
             tried.add(_key(candidate))
             found.append((candidate, why))
 
+    for cure in _found_in(plain).values() if hopeful and hopeful[0].fits else ():
+        # one fault may drown in what undoes another, and is no less there for that: a year among noisy readings
+        add(together(hopeful[0].candidate, cure), "flagged beside it")
     for trial in hopeful[:WIDE] if not any(trial.fits for trial in hopeful[:1]) else []:
         left = f"{named(trial.candidate)} leaves {', '.join(trial.faults)}"
         for candidate in refined(trial.candidate, trial.faults):

@@ -209,7 +209,8 @@ def complete(task: Task, start: Float[Array, "f p"], solver: Solver, exact: Arra
         slope = jnp.sum(gradient * direction)
         promised = -0.5 * slope
         stays = solver.stays & (promised < solver.tolerance)
-        weights, found = _searched(task, place, direction, slope)
+        # in a batch the loop goes on until all are done: one that is done would search below rounding each time
+        weights, found = _searched(task, place, direction, slope, running(state) & ~stays)
         weights = jnp.where(stays | ~found, place.weights, weights)
         enough = jnp.where(state.exact > 0, max(solver.tolerance, SQUARED), solver.tolerance)
         done = stays | (promised < enough) | (~found & (promised < ROUNDING * jnp.abs(place.loss)))
@@ -227,8 +228,11 @@ def complete(task: Task, start: Float[Array, "f p"], solver: Solver, exact: Arra
     return jax.lax.while_loop(running, advanced, begun)
 
 
-def _searched(task: Task, place: Place, direction: Array, slope: Array) -> tuple[Array, Array]:
-    """Halve a step until J falls by 1e-4 of what the slope promises, up to rounding; and whether it fell at all."""
+def _searched(task: Task, place: Place, direction: Array, slope: Array, wanted: Array) -> tuple[Array, Array]:
+    """Halve a step until J falls by 1e-4 of what the slope promises, up to rounding; and whether it fell at all.
+
+    Where none is wanted the first step will do.
+    """
     slack = 1e-13 * jnp.abs(place.loss)
 
     def tried(length: Array) -> Array:
@@ -236,7 +240,8 @@ def _searched(task: Task, place: Place, direction: Array, slope: Array) -> tuple
 
     def short(state: tuple[Array, Array, Array]) -> Array:
         length, loss, count = state
-        return ~(loss <= place.loss + 1e-4 * length * slope + slack) & (count < HALVINGS)
+        falls = loss <= place.loss + 1e-4 * length * slope + slack
+        return wanted & ~falls & (count < HALVINGS)
 
     def halved(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         length, _, count = state

@@ -20,12 +20,14 @@ from onepath.graph.laws import EULER, LINEARISED, Law
 from onepath.inference.batch.bases import Chosen, with_bases
 from onepath.inference.batch.cells import cells_of, coarser
 from onepath.inference.batch.doubts import clustering
+from onepath.inference.batch.equations import Asked, Beside, formulas_of
 from onepath.inference.batch.evidence import Judge, Judged, Problem, nowhere
 from onepath.inference.batch.posterior import (
     First,
     Values,
     by_law,
     first_of,
+    mixture_of,
     of_steps,
     posterior_of,
     relevelled,
@@ -93,9 +95,10 @@ class Best(NamedTuple):
 
 
 class Engine:
-    """The programs for one link, each of one series under `vmap`, and what is made of them for a chunk."""
+    """The programs for one link and with equations or without, each of one series under `vmap`, and chunks by them."""
 
-    def __init__(self, link: str, platform: str) -> None:
+    def __init__(self, link: str, equations: bool, platform: str) -> None:
+        self.equations = equations
         _each = partial(_program, quick_options() if platform == "cpu" else None)
         x = np.linspace(0.0, 1.0, 12)[:, None]
         some = Transitions(x[:-1], np.diff(x, axis=0), np.ones(11))
@@ -137,21 +140,30 @@ class Engine:
         first = first if law == EULER else by_law(law, own, first, cells, best.theta)
         same = relevelled(own, first, cells, best.same, self.parameters, USUAL.cells[1])
         posterior = posterior_of(own, first, cells, (best.theta, best.curvature), same)
-        u, x = ((each - units.location) / units.scale for each in (points, stack.x))
-        seen, count = seen_at(posterior, first.graph, own.mask, jnp.concatenate([u, x])[:, None]), len(u)
-        drift, diffusion = values_at(posterior, first.graph, seen.at(slice(count)), LEVEL, QUADRATURE)
-        y, dt, normals = stack.y / units.scale, stack.dt / units.time, jnp.asarray(self.normals)
-        steps = of_steps(posterior, first.graph, seen.at(slice(count, None)), x[:, None], y, dt, normals)
-        total = jnp.sum(stack.weight)
+        constant, formulas = posterior.mass[-1], None
+        if self.equations:
+            asked = Asked.of(own, first, cells, (best.theta, best.curvature))
+            formulas = formulas_of(own, self.parameters, asked, units, constant)
+            constant = formulas.constant_noise(constant, jnp)
+        u, x = ((each[:, None] - units.location) / units.scale for each in (points, stack.x))
+        seen, count = seen_at(posterior, first.graph, own.mask, jnp.concatenate([u, x])), len(u)
+        mixture = mixture_of(posterior, seen.at(slice(count)), u, formulas)
+        drift, diffusion = values_at(mixture, first.graph, LEVEL, QUADRATURE)
+        moves, normals = (x, stack.y / units.scale, stack.dt / units.time), jnp.asarray(self.normals)
+        steps = of_steps(posterior, first.graph, seen.at(slice(count, None)), moves, normals, formulas)
+        total, level = jnp.sum(stack.weight), first.graph.entries(seen.means[-1, :1, 1:, 0])[0, 0]
         rate, root = units.scale / units.time, units.scale / jnp.sqrt(units.time)
         return {
             "drift": Values(*(rate * part for part in drift)),
             "diffusion": Values(*(root * part for part in diffusion)),
             "score": jnp.sum(stack.weight * steps.densities) / total - jnp.log(units.scale),
             "evidence": posterior.evidence - total * jnp.log(units.scale),
-            "constant_noise": posterior.mass[-1],
+            "constant_noise": constant,
             "unexplained": first.graph.noise * first.graph.noise_unit[0] * jnp.square(units.scale),
             "clustering": clustering(steps.white, stack.weight, stack.since),
+            "beside": Beside(
+                formulas, rate, jnp.square(root * first.graph.unit[0]), posterior.mass[-1], jnp.square(root * level)
+            ),
             "sound": posterior.converged & (first.code == CONVERGED),
         }
 
@@ -214,8 +226,8 @@ def _program(options: dict[str, Any] | None, program: Callable[..., Any]) -> Cal
 
 
 @cache
-def engine_of(link: str, platform: str) -> Engine:
-    return Engine(link, platform)
+def engine_of(link: str, equations: bool, platform: str) -> Engine:
+    return Engine(link, equations, platform)
 
 
 def _normals(functions: int) -> Floats:

@@ -33,6 +33,7 @@ from onepath.inference.batch.search import Same
 from onepath.inference.learning.constant import SCORINGS
 from onepath.inference.learning.learned import standard_points
 from onepath.inference.posterior.evaluate import HALVINGS
+from onepath.inference.posterior.formulas import Formulas
 from onepath.inference.posterior.mixture import MEMBERS
 from onepath.inference.posterior.posterior import averaged
 from onepath.numerics.modules import changed
@@ -205,15 +206,35 @@ def seen_at(posterior: Posterior, graph: Graph, mask: Mask, u: Float[Array, "n d
     return Seen(*jax.lax.map(one, tuple(posterior.members)))
 
 
-def values_at(posterior: Posterior, graph: Graph, seen: Seen, level: float, quadrature: int) -> tuple[Values, Values]:
+class Mixture(NamedTuple):
+    """As `evaluate.Mixture`: of each latent at each point, what it may be and how much each counts, all (n, m, f)."""
+
+    means: Array
+    variances: Array
+    mass: Array
+    band_mass: Array
+
+
+def mixture_of(posterior: Posterior, seen: Seen, u: Float[Array, "n d"], formulas: Formulas | None) -> Mixture:
+    """Members of the process and, beside them, equations."""
+    means = jnp.moveaxis(seen.means[..., 0], 0, 1)
+    variances = jnp.moveaxis(jnp.diagonal(seen.covariances, axis1=2, axis2=3), 0, 1)
+    if formulas is None:
+        each = (jnp.broadcast_to(mass[:, None], means.shape) for mass in (posterior.mass, posterior.band_mass))
+        return Mixture(means, variances, *each)
+    more, spread = formulas.moments(u, 0, jnp)
+    means = jnp.concatenate([means, jnp.moveaxis(more[..., 0], 0, 1)], axis=1)
+    variances = jnp.concatenate([variances, jnp.moveaxis(spread, 0, 1)], axis=1)
+    pairs = ((posterior.mass, False), (posterior.band_mass, True))
+    return Mixture(means, variances, *(formulas.weights(u, of_process, bands, jnp) for of_process, bands in pairs))
+
+
+def values_at(mixture: Mixture, graph: Graph, level: float, quadrature: int) -> tuple[Values, Values]:
     """Drift and diffusion at points, standardised; see `Model.drift`, `Model.diffusion` and `evaluate.Mixture`."""
-    means, variances = seen.means[..., 0], jnp.diagonal(seen.covariances, axis1=2, axis2=3)
-    mean = jnp.tensordot(posterior.mass, means, axes=1)
-    square = jnp.tensordot(posterior.mass, variances + jnp.square(means - mean), axes=1)
-    deviation = jnp.sqrt(square)
-    lower, upper = (
-        quantile(posterior.band_mass, means, jnp.sqrt(variances), 0.5 + sign * level / 2) for sign in (-1, 1)
-    )
+    means, variances, mass, band_mass = mixture
+    mean = jnp.sum(mass * means, axis=1)
+    deviation = jnp.sqrt(jnp.sum(mass * (variances + jnp.square(means - mean[:, None])), axis=1))
+    lower, upper = (quantile(band_mass, means, jnp.sqrt(variances), 0.5 + sign * level / 2) for sign in (-1, 1))
     nodes, weights = np.polynomial.hermite_e.hermegauss(quadrature)
     drifts = graph.drifts
     entries = sum(
@@ -228,16 +249,15 @@ def values_at(posterior: Posterior, graph: Graph, seen: Seen, level: float, quad
 
 
 def quantile(mass: Array, means: Array, deviations: Array, probability: float) -> Array:
-    """Where Σ mass Φ((q - mean) / sd) is this probability, by bisection: (s, n, f) → (n, f)."""
-    some = (mass > 0)[:, None, None]
+    """Where Σ mass Φ((q - mean) / sd) is this probability, by bisection: (n, m, f) → (n, f)."""
     ends = means + ndtri(probability) * deviations
-    low = jnp.min(jnp.where(some, ends, jnp.inf), axis=0)
-    high = jnp.max(jnp.where(some, ends, -jnp.inf), axis=0)
+    low = jnp.min(jnp.where(mass > 0, ends, jnp.inf), axis=1)
+    high = jnp.max(jnp.where(mass > 0, ends, -jnp.inf), axis=1)
 
     def halved(_: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = state
         middle = (low + high) / 2
-        below = jnp.tensordot(mass, ndtr((middle - means) / deviations), axes=1) < probability
+        below = jnp.sum(mass * ndtr((middle[:, None] - means) / deviations), axis=1) < probability
         return jnp.where(below, middle, low), jnp.where(below, high, middle)
 
     low, high = jax.lax.fori_loop(0, HALVINGS, halved, (low, high))
@@ -251,13 +271,23 @@ class OfSteps(NamedTuple):
     white: Float[Array, " n"]
 
 
-def of_steps(posterior: Posterior, graph: Graph, seen: Seen, u: Array, y: Array, dt: Array, normals: Array) -> OfSteps:
-    """See `Model.densities` and `inference.fit.widened`."""
+def of_steps(
+    posterior: Posterior,
+    graph: Graph,
+    seen: Seen,
+    steps: tuple[Array, Array, Array],
+    normals: Array,
+    formulas: Formulas | None,
+) -> OfSteps:
+    """Of `steps` from points over durations; see `Model.densities` and `inference.fit.widened`."""
+    u, y, dt = steps
     means, covariances = seen
     mass = posterior.mass
     mean = jnp.tensordot(mass, means, axes=1)
     apart = (means - mean)[..., 0]
     covariance = jnp.tensordot(mass, covariances, axes=1) + jnp.einsum("s,snf,sng->nfg", mass, apart, apart)
+    if formulas is not None:
+        mean, covariance = formulas.beside(u, graph.order, mean, covariance, jnp)
     first = jnp.sqrt(covariance[:, 0, 0])
     cross = covariance[:, 0, 1] / first
     last = jnp.sqrt(jnp.maximum(covariance[:, 1, 1] - jnp.square(cross), 1e-12 * covariance[:, 1, 1]))

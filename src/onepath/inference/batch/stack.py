@@ -39,19 +39,17 @@ class Units(NamedTuple):
 
 def stacked(series: Sequence[Transitions], since: Sequence[Floats], length: int) -> Stack:
     """One dimension each, at most `length` transitions; padding repeats the first one."""
-    rows = [_row(one, gaps, length) for one, gaps in zip(series, since, strict=True)]
-    return Stack(*(np.stack(part) for part in zip(*rows, strict=True)))
-
-
-def _row(one: Transitions, since: Floats, length: int) -> Stack:
-    x, y, spare = one.x[:, 0], one.y[:, 0], length - len(one)
-    end, start = x[:-1] + y[:-1], x[1:]
-    follows = np.abs(end - start) <= 1e-9 * np.max(np.abs(start), initial=0.0)
-    starts, moves, steps = (np.pad(part, (0, spare), constant_values=part[0]) for part in (x, y, one.dt))
-    weight, after = (np.arange(length) < len(one)) * 1.0, np.pad(follows * 1.0, (0, spare + 1))
-    return Stack(
-        starts, moves, steps, weight, after, np.pad(since, (0, spare), constant_values=np.inf), median_length(one.dt)
-    )
+    tables = (np.zeros((len(series), length)) for _ in Stack._fields[:-1])
+    found = Stack._make([*tables, np.asarray([median_length(one.dt) for one in series])])
+    for k, (one, gaps) in enumerate(zip(series, since, strict=True)):
+        n, x, y = len(one), one.x[:, 0], one.y[:, 0]
+        for whole, part in ((found.x, x), (found.y, y), (found.dt, one.dt)):
+            whole[k, :n], whole[k, n:] = part, part[0]
+        end, start = x[:-1] + y[:-1], x[1:]
+        found.weight[k, :n] = 1.0
+        found.follows[k, : n - 1] = np.abs(end - start) <= 1e-9 * np.max(np.abs(start), initial=0.0)
+        found.since[k, :n], found.since[k, n:] = gaps, np.inf
+    return found
 
 
 def units_of(stack: Stack) -> Units:

@@ -266,19 +266,12 @@ class Seen:
     def log_width(self, f: int) -> float:
         """ln ∫ p(data, θ) dθ / p(data | θ̂) over the parameters of one function, by Laplace."""
         drifts, prior, optimum = self.graph.drifts, self.learned.prior, self.learned.optimum
-        own = np.asarray([self._belongs(each, f, drifts) for each in self.parameters])
+        own = np.asarray([belongs_to(each, f, drifts) for each in self.parameters])
         if not own.any():
             return 0.0
         values = np.linalg.eigvalsh(np.asarray(optimum.curvature)[np.ix_(own, own)])
         penalty, _ = prior.negative_log(np.where(own, optimum.theta, prior.mean))
         return float(-0.5 * np.sum(np.log(prior.no_wider(values))) - penalty - np.sum(np.log(prior.spread[own])))
-
-    def _belongs(self, parameter: Parameter, f: int, drifts: int) -> bool:
-        if parameter.role == NOISE:
-            return False
-        if f < drifts:
-            return parameter.function == "drift" and parameter.place[0] == f
-        return parameter.function in ("diffusion", "level") and parameter.place[0] == f - drifts
 
     def squares(self, entry: int) -> tuple[Floats, Squares, int]:
         """Values about right, and squared residuals, of one entry: of all coordinates, where they share it."""
@@ -300,6 +293,15 @@ class Seen:
             Squares(*(np.concatenate(part) for part in zip(*parts, strict=True))),
             len(which),
         )
+
+
+def belongs_to(parameter: Parameter, f: int, drifts: int) -> bool:
+    """Whether a parameter is one of function f, of which the drift's are the first."""
+    if parameter.role == NOISE:
+        return False
+    if f < drifts:
+        return parameter.function == "drift" and parameter.place[0] == f
+    return parameter.function in ("diffusion", "level") and parameter.place[0] == f - drifts
 
 
 def averaged(evidences: list[Floats]) -> Floats:

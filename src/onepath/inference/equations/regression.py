@@ -4,7 +4,7 @@ With the information A of all coefficients, b = A ĉ and independent priors N(0,
 ½ bᵀ(A + P)⁻¹b - ½ ln det(1 + P⁻¹A), over its own rows and columns, against no terms at all.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,10 +61,10 @@ def linear(subsets: Flags, information: Floats, right: Floats, precision: Floats
 class Squares(NamedTuple):
     """Sums of squared residuals of cells, to be explained as variances: gain · D c + rest, each of `weight` squares."""
 
-    weight: Floats  # (c,)
-    total: Floats  # (c,), sums of squares
-    gain: Floats  # (c,)
-    rest: Floats  # (c,)
+    weight: Any  # (c,)
+    total: Any  # (c,), sums of squares
+    gain: Any  # (c,)
+    rest: Any  # (c,)
 
     def loss(self, value: Floats) -> Floats:
         """½ Σ n ln V + S / V for values (s, c) of what is unknown; infinite where it is not positive."""
@@ -78,7 +78,7 @@ class Squares(NamedTuple):
         """Slopes of the loss in values (c,), and roots of its expected curvature."""
         variance = self.gain * value + self.rest
         slope = 0.5 * self.gain * (self.weight / variance - self.total / np.square(variance))
-        return slope, np.sqrt(0.5 * self.weight) * self.gain / variance
+        return slope, np.asarray(np.sqrt(0.5 * self.weight) * self.gain / variance)
 
 
 def nearly(subsets: Flags, design: Floats, squares: Squares, near: Floats, precision: Floats) -> Floats:
@@ -103,10 +103,11 @@ def variances(subsets: Flags, design: Floats, squares: Squares, near: Floats, pr
     value = np.where(alive, loss + 0.5 * np.square(coefficients) @ precision, np.inf)
     lower = np.broadcast_to(np.eye(len(precision)), (*subsets.shape, len(precision))).copy()
     running = np.flatnonzero(alive)
+    outer = (design[:, :, None] * design[:, None, :]).reshape(len(design), -1)
     for _ in range(STEPS):
         if len(running) == 0:
             break
-        lower[running], target = _scored(subsets[running], design, squares, coefficients[running], precision)
+        lower[running], target = _scored(subsets[running], design, outer, squares, coefficients[running], precision)
         step, moved = target - coefficients[running], np.zeros(len(running), bool)
         length = np.ones(len(running))
         before = value[running].copy()
@@ -121,19 +122,22 @@ def variances(subsets: Flags, design: Floats, squares: Squares, near: Floats, pr
             length = np.where(moved, length, 0.5 * length)
         running = running[moved & (before - value[running] > ENOUGH)]
     if alive.any():
-        lower[alive], _ = _scored(subsets[alive], design, squares, coefficients[alive], precision)
+        lower[alive], _ = _scored(subsets[alive], design, outer, squares, coefficients[alive], precision)
     evidence = np.where(alive, -value, -np.inf) - half_log_ratio(subsets, lower, precision)
     return Fitted(evidence, coefficients, lower)
 
 
 def _scored(
-    subsets: Flags, design: Floats, squares: Squares, coefficients: Floats, precision: Floats
+    subsets: Flags, design: Floats, outer: Floats, squares: Squares, coefficients: Floats, precision: Floats
 ) -> tuple[Floats, Floats]:
-    """Factors of the expected curvature at some coefficients, and where a full step of scoring leads."""
+    """Factors of the expected curvature at some coefficients, and where a full step of scoring leads.
+
+    `outer` are products of each two terms (c, t²).
+    """
     variance = squares.gain * (coefficients @ design.T) + squares.rest
     slope = 0.5 * squares.gain / np.square(variance)  # (s, c)
     weight = squares.weight * squares.gain * slope
-    information = np.einsum("sc,ci,cj->sij", weight, design, design, optimize=True)
+    information = (weight @ outer).reshape(-1, len(precision), len(precision))
     pairs = subsets[:, :, None] & subsets[:, None, :]
     matrices = np.where(pairs, information + np.diag(precision), np.eye(len(precision)))
     lower = factors(matrices)

@@ -5,11 +5,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from onepath.data.stretches import LENGTH, rows_looked_at
 from onepath.inference.hidden.blur import blurred
 from onepath.inference.hidden.filter import Filtered, Judged, Rows, Setting, filtered, judged
 from onepath.inference.hidden.reading import Readings
 from onepath.inference.hidden.steps import Law, Steps, steps_from
-from onepath.numerics.arrays import Flags, Floats, evenly
+from onepath.numerics.arrays import Flags, Floats
 
 PASSES = 2
 """Of the filter under one law: the second is linear around the states of the first."""
@@ -36,9 +37,6 @@ LONGEST_STEP = 2.0
 
 LEAST = {1: 1e-6, 2: 1e-9}
 """Variance of readings, in units of an increment's, below which there is none; less where velocities are hidden."""
-
-MOST, STRETCHES = 1 << 17, 32
-"""Rows that the search looks at, and in how many stretches: enough to know noise to a hundredth."""
 
 
 class Path(NamedTuple):
@@ -175,13 +173,10 @@ def _step(here: Judged, free: Flags) -> tuple[Floats, float]:
 
 def some_of(rows: Rows) -> Rows:
     """Of many rows, stretches that are spread evenly, each of which begins anew."""
-    n = len(rows.z)
-    if n <= MOST:
+    chosen = rows_looked_at(len(rows.z))
+    if chosen is None:
         return rows
-    length = MOST // STRETCHES
-    first = evenly(n - length, STRETCHES)
-    chosen = np.ravel(first[:, None] + np.arange(length))
     part = Rows(*(each[chosen] for each in rows))
     begins = np.array(part.begins)
-    begins[::length] = 1.0
+    begins[::LENGTH] = 1.0
     return part._replace(begins=begins)

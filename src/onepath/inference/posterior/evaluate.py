@@ -103,7 +103,7 @@ def draws(posterior: Posterior, u: Floats, count: int, rng: np.random.Generator)
     drawn, formulas = posterior.draws(u, chosen, normals, untouched), posterior.formulas
     if formulas is None:
         return drawn
-    coefficients, follows = formulas.chosen(count, formulas.band_mass, rng)
+    coefficients, follows = formulas.chosen(count, formulas.band_mass(), rng)
     sums = np.einsum("nt,cft->cfn", formulas.terms.jets(u)[:, 0], coefficients)
     equation = np.asarray(formulas.latents(sums[..., None], np))[..., 0].swapaxes(1, 2)
     share = follows[:, None] * np.asarray(formulas.share(u, np))

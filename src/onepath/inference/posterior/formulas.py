@@ -56,15 +56,13 @@ class Formulas(Module):
         """How many of the functions are entries of σ."""
         return len(self.mass) - self.drifts if self.entries is None else self.entries
 
-    @property
-    def probability(self) -> Floats:
+    def probability(self, xp: Any = np) -> Any:
         """That each function is one of its equations (f,)."""
-        return np.asarray(self.mass).sum(axis=1)
+        return xp.sum(xp.asarray(self.mass), axis=1)
 
-    @property
-    def band_mass(self) -> Floats:
+    def band_mass(self, xp: Any = np) -> Any:
         """How much each counts in bands and draws: nothing where the process may well be right."""
-        return np.where(self.probability[:, None] >= FOLLOWED, np.asarray(self.mass), 0.0)
+        return xp.where(self.probability(xp)[:, None] >= FOLLOWED, xp.asarray(self.mass), 0.0)
 
     def inside(self, u: Any, xp: Any = jnp) -> Any:
         """1 at points (n, d) within the data, and soon 0 beyond them."""
@@ -76,7 +74,7 @@ class Formulas(Module):
 
         Beyond them equations are followed if they are probable; what is known of others is known within the data only.
         """
-        trusted = xp.asarray(self.probability_of(xp) >= FOLLOWED)
+        trusted = xp.asarray(self.probability(xp) >= FOLLOWED)
         return xp.where(trusted[None], 1.0, self.inside(u, xp)[:, None])
 
     def shares(self, u: Any, xp: Any = jnp) -> Any:
@@ -85,13 +83,10 @@ class Formulas(Module):
         Beyond the data the most probable one alone is followed: powers that hardly matter within them would lead away.
         """
         mass, inside = xp.asarray(self.mass), self.inside(u, xp)[:, None, None]
-        trusted = self.probability_of(xp) >= FOLLOWED
+        trusted = self.probability(xp) >= FOLLOWED
         places = xp.arange(mass.shape[1])[None]
         first = xp.where((places == xp.argmax(mass, axis=1)[:, None]) & trusted[:, None], 1.0, 0.0)
         return inside * mass + (1.0 - inside) * first
-
-    def probability_of(self, xp: Any = jnp) -> Any:
-        return xp.sum(xp.asarray(self.mass), axis=1)
 
     def latents(self, sums: Any, xp: Any = jnp) -> Any:
         """Latents with their derivatives (n, f, ..., k) from those of sums of terms, of as many functions."""
@@ -130,41 +125,41 @@ class Formulas(Module):
         mean = jnp.einsum("nfe,nfek->nfk", shares, jnp.where(jnp.asarray(self.mass)[None, :, :, None] > 0, each, 0.0))
         return (1.0 - jnp.sum(shares, axis=2))[:, :, None] * process + mean
 
-    def moments(self, u: Floats, order: int = 0) -> tuple[Floats, Floats]:
+    def moments(self, u: Any, order: int = 0, xp: Any = np) -> tuple[Any, Any]:
         """Means (e, n, f, k) and variances (e, n, f) of latents under each equation."""
-        design = self.terms.jets(u, order)
-        means = np.einsum("nkt,fet->nfek", design, self.mean)
-        deviations = np.sqrt(np.sum(np.square(np.einsum("nt,fetw->nfew", design[:, 0], self.root)), axis=-1))
+        design = self.terms.jets(u, order) if xp is np else self.terms.traced(u, order)
+        means = xp.einsum("nkt,fet->nfek", design, self.mean)
+        deviations = xp.sqrt(xp.sum(xp.square(xp.einsum("nt,fetw->nfew", design[:, 0], self.root)), axis=-1))
         value = means[..., 0]
         # half of the way between one deviation below and above: slopes say nothing where σ² is nearly nothing
-        ends = [np.asarray(self.latents((value + sign * deviations)[..., None], np))[..., 0] for sign in (-1.0, 1.0)]
-        variances = np.maximum(np.square(0.5 * (ends[1] - ends[0])), TINY)
-        latents = np.asarray(self.latents(means, np))
-        return np.moveaxis(latents, 2, 0), np.moveaxis(variances, 2, 0)
+        ends = [xp.asarray(self.latents((value + sign * deviations)[..., None], xp))[..., 0] for sign in (-1.0, 1.0)]
+        variances = xp.maximum(xp.square(0.5 * (ends[1] - ends[0])), TINY)
+        latents = xp.asarray(self.latents(means, xp))
+        return xp.moveaxis(latents, 2, 0), xp.moveaxis(variances, 2, 0)
 
-    def beside(self, u: Floats, order: int, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+    def beside(self, u: Any, order: int, mean: Any, covariance: Any, xp: Any = np) -> tuple[Any, Any]:
         """Mean (n, f, k) and covariance (n, f, f) of latents, those of the process given."""
-        means, variances = self.moments(u, order)
-        own = np.swapaxes(np.asarray(self.shares(u, np)), 1, 2)  # (n, e, f)
+        means, variances = self.moments(u, order, xp)
+        own = xp.swapaxes(xp.asarray(self.shares(u, xp)), 1, 2)  # (n, e, f)
         left = 1.0 - own.sum(axis=1)
-        whole = left[:, :, None] * mean + np.einsum("nef,enfk->nfk", own, means)
-        spread = np.einsum("nef,enf->nf", own, variances + np.square(means - whole)[..., 0])
-        diagonal = left * (np.diagonal(covariance, axis1=1, axis2=2) + np.square(mean - whole)[..., 0]) + spread
+        whole = left[:, :, None] * mean + xp.einsum("nef,enfk->nfk", own, means)
+        spread = xp.einsum("nef,enf->nf", own, variances + xp.square(means - whole)[..., 0])
+        diagonal = left * (xp.diagonal(covariance, axis1=1, axis2=2) + xp.square(mean - whole)[..., 0]) + spread
         rest = left[:, :, None] * covariance * left[:, None, :]
-        return whole, np.where(np.eye(mean.shape[1], dtype=bool), diagonal[:, :, None], rest)
+        return whole, xp.where(np.eye(mean.shape[1], dtype=bool), diagonal[:, :, None], rest)
 
-    def constant_noise(self, of_process: float) -> float:
+    def constant_noise(self, of_process: Any, xp: Any = np) -> Any:
         """How probable it is that all of the noise is the same everywhere, from how probable that is of the process."""
-        varies = np.any((np.asarray(self.mean) != 0.0) & (self.terms.degrees > 0), axis=2)  # (f, e)
-        mass = np.asarray(self.mass)
-        same = np.sum(np.where(varies, 0.0, mass), axis=1) + (1.0 - mass.sum(axis=1)) * of_process
-        return float(np.prod(same[self.drifts : self.drifts + self.noises]))
+        varies = xp.any((xp.asarray(self.mean) != 0.0) & (self.terms.degrees > 0), axis=2)  # (f, e)
+        mass = xp.asarray(self.mass)
+        same = xp.sum(xp.where(varies, 0.0, mass), axis=1) + (1.0 - mass.sum(axis=1)) * of_process
+        return xp.prod(same[self.drifts : self.drifts + self.noises])
 
-    def weights(self, u: Floats, process: Floats, bands: bool) -> Floats:
+    def weights(self, u: Any, process: Any, bands: bool, xp: Any = np) -> Any:
         """How much members of the process, whose masses are given (s,), and equations count: (n, s + e, f)."""
-        own = self.share(u, np)[:, None] * self.band_mass.T if bands else np.swapaxes(self.shares(u, np), 1, 2)
+        own = self.share(u, xp)[:, None] * self.band_mass(xp).T if bands else xp.swapaxes(self.shares(u, xp), 1, 2)
         left = 1.0 - own.sum(axis=1, keepdims=True)
-        return np.concatenate([left * np.asarray(process)[None, :, None], own], axis=1)
+        return xp.concatenate([left * xp.asarray(process)[None, :, None], own], axis=1)
 
     def chosen(self, count: int, mass: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Coefficients (count, f, terms), and 1 where a function follows them or 0 where it follows the process.

@@ -67,7 +67,7 @@ class Posterior(Module):
         if self.band_mass is None:
             return None
         of_process = float(self.mass[-1])
-        return of_process if self.formulas is None else self.formulas.constant_noise(of_process)
+        return of_process if self.formulas is None else float(self.formulas.constant_noise(of_process))
 
     def graph_of(self, member: Member) -> Graph:
         """The graph with the parameters of one member."""
