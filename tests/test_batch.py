@@ -1,8 +1,10 @@
 """Many series as one program: the same cells, graphs and answers as fits of one, and what is left to these."""
 
 import re
+from functools import partial
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,9 +15,15 @@ from onepath.compare.processes import PROCESSES
 from onepath.data.cells import cells_of as cells_of_one
 from onepath.data.transitions import Transitions, units_of
 from onepath.graph.default import GraphOptions, build_graph
+from onepath.inference.batch.bases import Chosen
 from onepath.inference.batch.cells import cells_of
+from onepath.inference.batch.engine import SEARCHED, Best, Sought
+from onepath.inference.batch.evidence import Judged
+from onepath.inference.batch.fit import _learned
+from onepath.inference.batch.search import Descent, Same
 from onepath.inference.batch.stack import graph_of, stacked
 from onepath.inference.batch.stack import units_of as units_of_stack
+from onepath.inference.completion.loop import CONVERGED, RUNNING
 from onepath.numerics.roots import inverse_root
 from onepath.panel.batched import ALONE, fit_batched
 from onepath.panel.layout import series_in
@@ -95,6 +103,40 @@ def test_what_a_batch_does_not_know_is_refused_before_any_work(monkeypatch):
     monkeypatch.setattr(jax, "devices", without)
     with pytest.raises(RuntimeError, match=r"sees none, only: .*jax\[cuda"):
         fit_panel(table, **plain, device="gpu")
+
+
+class Counting:
+    """An engine whose searches end after as many evaluations as their cells say, odd ones with more room alone."""
+
+    def __init__(self):
+        self.based = {room: partial(self.chosen, room) for room in SEARCHED}
+
+    def chosen(self, room, graph, cells, _):
+        return Chosen(jnp.array(graph), 0 * cells, (cells % 2 == 0) | (room == SEARCHED[-1]))
+
+    def begin(self, room, graph, cells):
+        graph, rank, enough = self.chosen(room, graph, cells, None)
+        nothing = Judged(0 * cells, 0 * cells, 0 * cells)
+        state = Descent(cells + 0, nothing, cells + 0, cells + 0, cells + 0, cells > 0, 0 * cells, 0 * cells)
+        return Sought(graph, rank, enough, state)
+
+    def go_on(self, cells, sought):
+        done = sought.descent.evaluations + 1
+        state = sought.descent._replace(evaluations=done, code=jnp.where(done >= cells, CONVERGED, RUNNING))
+        return sought._replace(descent=state)
+
+    def settle(self, cells, sought):
+        found = sought.descent.evaluations
+        return Best(cells + 0, 1.0 * found, cells + 0, Same(cells + 0, cells + 0), found + 0)
+
+
+@pytest.mark.parametrize("count", [3, 4, 9])
+def test_searches_end_each_at_its_own_time_whoever_fills_their_chunk(count):
+    wanted = 3 + np.random.default_rng(count).permutation(count)
+    rows = jnp.asarray(np.pad(wanted, (0, -count % 4), mode="edge"))
+    best = _learned(Counting(), rows, rows, count, 4)
+    np.testing.assert_array_equal(np.asarray(best.evaluations)[:count], wanted)
+    np.testing.assert_array_equal(np.asarray(best.value)[:count], wanted)
 
 
 NUMBER = re.compile(r"\d+\.?\d*")

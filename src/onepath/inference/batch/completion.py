@@ -4,6 +4,7 @@ Everything here is of one series, and knows φ (functions, c, k, p), k being the
 are 0: their features are.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -55,10 +56,10 @@ class Solver(NamedTuple):
     tolerance: float = 1e-13
     close: float = 1.0
     most_steps: int = 60
-    stays: bool = False
+    trusts: bool = False
 
 
-ON_THE_WAY, LOOSE = Solver(most_steps=25), Solver(tolerance=5e-3, close=0.0, most_steps=10, stays=True)
+ON_THE_WAY, LOOSE = Solver(most_steps=25), Solver(tolerance=0.1, close=0.0, most_steps=10, trusts=True)
 """For each θ of a search; and for those around the best one."""
 
 
@@ -208,15 +209,17 @@ def complete(task: Task, start: Float[Array, "f p"], solver: Solver, exact: Arra
         direction = jnp.where(sound, direction, 0.0)
         slope = jnp.sum(gradient * direction)
         promised = -0.5 * slope
-        stays = solver.stays & (promised < solver.tolerance)
+        trusted = solver.trusts & (promised < solver.tolerance)
         # in a batch the loop goes on until all are done: one that is done would search below rounding each time
-        weights, found = _searched(task, place, direction, slope, running(state) & ~stays)
-        weights = jnp.where(stays | ~found, place.weights, weights)
+        weights, found = _searched(task, place, direction, slope, running(state) & ~trusted)
+        weights = jnp.where(found, weights, place.weights)
         enough = jnp.where(state.exact > 0, max(solver.tolerance, SQUARED), solver.tolerance)
-        done = stays | (promised < enough) | (~found & (promised < ROUNDING * jnp.abs(place.loss)))
+        done = trusted | (promised < enough) | (~found & (promised < ROUNDING * jnp.abs(place.loss)))
         code = jnp.where(done, CONVERGED, jnp.where(found, RUNNING, STUCK))
         after = jnp.where(state.exact < 0, state.exact + 1, jnp.where(promised < solver.close, 1, state.exact))
         new = place_at(task, weights)
+        if solver.trusts:
+            new = jax.tree.map(partial(jnp.where, trusted), _ahead(task, place, direction, promised), new)
         code = jnp.where(sound, code, jnp.where(state.exact > 0, RUNNING, LOST))
         after = jnp.where(sound, after, -PAUSE)
         code = jnp.where(jnp.isfinite(new.loss), code, LOST)
@@ -226,6 +229,12 @@ def complete(task: Task, start: Float[Array, "f p"], solver: Solver, exact: Arra
     code = jnp.where(jnp.isfinite(place.loss), RUNNING, LOST)
     begun = Completion(place, code, jnp.asarray(exact), jnp.asarray(0), jnp.eye(size))
     return jax.lax.while_loop(running, advanced, begun)
+
+
+def _ahead(task: Task, place: Place, direction: Array, promised: Array) -> Place:
+    """Where a step leads, without a look at it."""
+    weights = place.weights + direction
+    return place._replace(weights=weights, latent=latent_of(task, weights), loss=place.loss - promised)
 
 
 def _searched(task: Task, place: Place, direction: Array, slope: Array, wanted: Array) -> tuple[Array, Array]:

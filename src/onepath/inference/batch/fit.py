@@ -2,7 +2,7 @@
 
 All trees of arrays stay on the device, with as many rows as fill chunks. Between programs the host sees some numbers
 of each series, so that those which are not done yet, need more points or go on by another law, come together in chunks
-of their own. Rows that fill a chunk repeat its last series, and so do no harm where they are put back.
+of their own. Rows that fill a chunk repeat its last series, and where a chunk is put back as a whole they do no harm.
 """
 
 from collections.abc import Callable, Sequence
@@ -213,12 +213,12 @@ def _learned(engine: Engine, graph: Graph, cells: Cells, count: int, chunk: int)
     for room in SEARCHED:
         if len(which) == 0:
             break
-        rows = _filled(which, chunk)
-        graphs, own = (graph, cells) if best is None else _gathered((graph, cells), rows)
+        graphs, own = (graph, cells) if best is None else _gathered((graph, cells), _filled(which, chunk))
         sought = _searched(engine, room, graphs, own, len(which), chunk)
         found: Best = _in_chunks(engine.settle, chunk, own, sought)
         found = found._replace(value=jnp.where(sought.enough, found.value, jnp.nan))
-        best = found if best is None else _scattered(best, rows, found)
+        # rows that fill a chunk were begun and not searched on
+        best = found if best is None else _scattered(best, which, _gathered(found, np.arange(len(which))))
         which = which[~np.asarray(sought.enough)[: len(which)]]
     assert best is not None
     return best
