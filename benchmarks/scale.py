@@ -3,6 +3,7 @@
     python benchmarks/scale.py stream --rows 1e6 1e7 -o benchmarks/results/scale.json
     python benchmarks/scale.py panel --series 100 -o benchmarks/results/scale.json
     python benchmarks/scale.py gpu --series 10000 -o benchmarks/results/scale.json
+    python benchmarks/scale.py batch --series 10000 -o benchmarks/results/scale.json
 
 `stream` makes Parquet files of an Ornstein–Uhlenbeck process, bent by sinh, in a temporary folder that is not kept.
 Each measurement is a process of its own: reading the same columns by PyArrow alone, the fit as a stream, and, up to ten
@@ -10,7 +11,7 @@ million rows, the fit in memory. `panel` fits short series of three processes in
 cluster of two workers, one of which is killed in mid-run the second time. Processor seconds are of all threads and
 processes together; the others are those of a clock. `gpu` fits series of eleven processes as batches on a GPU, cold and
 warm, from transitions and from a table, and some of them by plain processes on all cores: seconds, and differences in
-widths of 90 % bands.
+widths of 90 % bands. `batch` compares the same series where no GPU is, both on the CPU.
 """
 
 import argparse
@@ -253,6 +254,28 @@ def gpu(count, rows, compared, results):
     print(json.dumps(row), flush=True)
 
 
+def batch(count, rows, compared, results):
+    """Series that are fitted in a batch and one by one, both on the CPU."""
+    import jax
+    import pandas as pd
+
+    import onepath
+    from onepath.panel.batched import fit_batched
+    from onepath.panel.layout import series_in
+
+    table = many(count, rows)
+    table = table[table["unique_id"].isin(sorted(table["unique_id"].unique())[:compared])].reset_index(drop=True)
+    plain = onepath.fit_panel(table, verdict=False, progress=False)
+    some = list(series_in(table, plain.plan.layout, plain.plan.recipe))
+    # nobody fits what a batch leaves
+    batches = fit_batched(plain.plan, some, lambda _: iter(()), jax.devices("cpu")[0], chunk=64)
+    records = [record for records in batches for record in records]
+    curves = pd.concat([pd.DataFrame(each["curves"] | {"unique_id": each["key"]}) for each in records])
+    row = {"compared": compared, "away": bands_away(plain.curves, curves, set())}
+    results[f"batch/{compared}/{rows}"] = row
+    print(json.dumps(row), flush=True)
+
+
 def bands_away(one, other, alone_):
     """Of series that a batch answered for, the largest difference over each curve, in widths of its band there."""
     import pandas as pd
@@ -280,7 +303,7 @@ def main():
         one(sys.argv[2:])
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["stream", "panel", "gpu"])
+    parser.add_argument("what", choices=["stream", "panel", "gpu", "batch"])
     parser.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7], help="of the long record")
     parser.add_argument("--series", type=int, default=100)
     parser.add_argument("--length", type=int, default=500, help="of each series")
@@ -293,6 +316,8 @@ def main():
         stream([int(each) for each in options.rows], results)
     elif options.what == "gpu":
         gpu(options.series, options.length, options.compared, results)
+    elif options.what == "batch":
+        batch(options.series, options.length, options.compared, results)
     else:
         panel(options.series, options.length, options.verdict, results)
     options.output.parent.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from onepath.numerics.extras import needs
+from onepath.numerics.memory import keep_between_calls
 from onepath.numerics.threads import begin_with_one_thread
 from onepath.panel.layout import Series, series_in
 from onepath.panel.one import Plan, Record, failed, fit_all, fit_series
@@ -81,15 +82,21 @@ def fit_partitions(plan: Plan, table: Any, done: frozenset[str], client: Any) ->
         future.release()
 
 
+def _begin() -> None:
+    """In a worker, before its first fit."""
+    begin_with_one_thread()
+    keep_between_calls()
+
+
 def _fit_batch(plan: Plan, batch: Batch) -> list[Record]:
     """What a worker does."""
-    begin_with_one_thread()
+    _begin()
     return fit_all(plan, batch)
 
 
 def _fit_part(plan: Plan, part: "pd.DataFrame", done: frozenset[str]) -> list[Record]:
     """The same with a partition."""
-    begin_with_one_thread()
+    _begin()
     return [fit_series(plan, one) for one in series_in(part, plan.layout, plan.recipe) if wanted(plan, one, done)]
 
 
