@@ -1,4 +1,9 @@
-"""One core's work on one core, and the caller's own number of threads afterwards."""
+"""One core's work on one core, and the caller's own number of threads afterwards; a worker's memory stays with it."""
+
+import os
+import platform
+import subprocess
+import sys
 
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -43,3 +48,31 @@ def test_of_calls_in_several_threads_the_last_one_out_restores():
     assert blas() == {1}
     other.__exit__(None, None, None)
     assert blas() == {2}
+
+
+FAULTS = """
+import resource
+import numpy as np
+from onepath.numerics.memory import keep_between_calls
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(100):
+        np.ones(60_000)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+first = faults()
+keep_between_calls()
+print(first, faults())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="of malloc in glibc")
+def test_where_memory_is_handed_back_at_once_it_is_kept_between_calls():
+    as_in_a_worker = os.environ | {"MALLOC_TRIM_THRESHOLD_": "65536"}
+    done = subprocess.run(
+        [sys.executable, "-c", FAULTS], env=as_in_a_worker, check=True, capture_output=True, text=True
+    )
+    before, after = map(int, done.stdout.split())
+    assert before > 100 * 60_000 * 8 / 4096 / 2
+    assert after < before / 10
