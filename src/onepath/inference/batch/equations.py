@@ -27,14 +27,11 @@ from onepath.inference.equations.hypotheses import (
     SQUARED_DEGREE,
     belongs_to,
 )
-from onepath.inference.equations.regression import ENOUGH, HALVINGS, STEPS, Squares
+from onepath.inference.equations.regression import ENOUGH, HALVINGS, JITTER, STEPS, Squares
 from onepath.inference.equations.subsets import all_subsets
 from onepath.inference.posterior.formulas import Formulas
 from onepath.numerics.arrays import Flags, Floats
 from onepath.numerics.roots import half_log_determinant, inverse_root
-
-JITTER = 1e-11
-"""Of matrices scaled to a diagonal of 1, as in `regression.factors`."""
 
 
 class Fitted(NamedTuple):

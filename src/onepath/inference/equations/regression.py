@@ -13,6 +13,9 @@ from onepath.numerics.arrays import Flags, Floats
 STEPS, HALVINGS, ENOUGH = 30, 12, 1e-7
 """Of scoring: at most, how often a step is halved, and the gain in nats from which it goes on."""
 
+JITTER = 1e-11
+"""Of matrices that are scaled to a diagonal of 1."""
+
 
 class Fitted(NamedTuple):
     """Of each subset: log evidence, coefficients (s, terms), zero for others, and the Cholesky factor of A + P."""
@@ -33,7 +36,7 @@ def factors(matrices: Floats) -> Floats:
     """Cholesky factors, of matrices scaled to a diagonal of 1: terms may be nearly the same function."""
     root = np.sqrt(np.diagonal(matrices, axis1=1, axis2=2))
     scaled = matrices / (root[:, :, None] * root[:, None, :])
-    scaled = scaled + 1e-11 * np.eye(matrices.shape[1])
+    scaled = scaled + JITTER * np.eye(matrices.shape[1])
     return np.asarray(root[:, :, None] * np.linalg.cholesky(scaled))
 
 
