@@ -15,6 +15,7 @@ from onepath.after.diagnose.residuals import whole_of
 from onepath.after.diagnose.table import Table, tabled
 from onepath.data.stretches import MOST, STRETCHES, rows_looked_at
 from onepath.data.transitions import Transitions
+from onepath.inference.fit import _looked_at
 from onepath.io import plain, tables
 from onepath.io.errors import BadTable
 from onepath.io.text import read_text
@@ -85,6 +86,18 @@ def test_stretches_are_of_consecutive_steps_and_cover_the_record():
     assert rows[-1] == 10_000_000 - 1
     assert np.all(np.diff(stretches, axis=1) == 1)
     assert np.ptp(np.diff(stretches[:, 0])) <= 1
+
+
+def test_clustering_is_asked_of_stretches_each_of_which_begins_anew():
+    n = 2 * MOST
+    line, dt = np.arange(n, dtype=float), np.ones(n)
+    some, apart = _looked_at(Transitions(line[:, None], line[:, None], dt), dt)
+    begins = np.isinf(apart).reshape(STRETCHES, -1)
+    assert np.all(begins[:, 0])
+    assert not begins[:, 1:].any()
+    assert np.all(np.diff(some.x[:, 0].reshape(STRETCHES, -1), axis=1) == 1)
+    few = Transitions(line[:9, None], line[:9, None], dt[:9])
+    assert _looked_at(few, dt[:9])[0] is few
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -26,6 +26,7 @@ from onepath.inference.equations.hypotheses import (
     PRIOR,
     SQUARED_DEGREE,
     belongs_to,
+    root_mean_square,
 )
 from onepath.inference.equations.regression import ENOUGH, HALVINGS, JITTER, STEPS, Squares
 from onepath.inference.equations.subsets import all_subsets
@@ -108,7 +109,7 @@ def _drift(judge: Judge, asked: Asked, terms: Terms, own: Flags) -> Hypotheses:
     """See `drift_hypotheses`."""
     graph, place, cells = asked.first.graph, asked.first.place, asked.cells
     design = terms.traced(cells.x, graph.order)
-    size = _root_mean_square(design[:, 0], cells.weight)
+    size = root_mean_square(design[:, 0], cells.weight, jnp)
     scaled = design / size
     seen = jnp.sum(asked.of_function(0)[:, :, :, None] * scaled[:, None], axis=2)  # C D
     information = jnp.tensordot(scaled, seen, axes=((0, 1), (0, 1)))
@@ -130,7 +131,7 @@ def _diffusion(judge: Judge, asked: Asked, terms: Terms, own: Flags, constant: A
     graph, place, cells = asked.first.graph, asked.first.place, asked.cells
     degrees = terms.degrees[terms.degrees <= SQUARED_DEGREE]
     design = terms.traced(cells.x)[:, 0, : len(degrees)]
-    size = _root_mean_square(design, cells.weight)
+    size = root_mean_square(design, cells.weight, jnp)
     mean, covariance = jax.vmap(graph.bare.gaussian)(place.latent, cells.x, cells.dt)
     near = jnp.square(graph.entries(place.latent[:, 1:, 0])[:, 0] / graph.unit[0])
     rest = graph.noise * graph.noise_unit[0]
@@ -146,7 +147,7 @@ def _diffusion(judge: Judge, asked: Asked, terms: Terms, own: Flags, constant: A
     simplicity = PRIOR.among(degrees)
     values = _averaged(fitted.evidence) + simplicity.of(subsets) + np.log(PRIOR.diffusion) - simplicity.log_total
     weights, fisher = place.weights[1], asked.fisher(1)
-    process = -_loss(squares, near) - 0.5 * weights @ weights - half_log_determinant(inverse_root(fisher))
+    process = -squares.loss(near, jnp) - 0.5 * weights @ weights - half_log_determinant(inverse_root(fisher))
     process = process + _log_width(judge, asked, own) + np.log1p(-PRIOR.diffusion)
     process = process - jnp.log1p(-jnp.minimum(constant, 1.0 - 1e-12))
     found = _kept(subsets, fitted, values, process, size)
@@ -156,10 +157,6 @@ def _diffusion(judge: Judge, asked: Asked, terms: Terms, own: Flags, constant: A
         jnp.pad(found.mean, ((0, MOST - len(found.mean)), (0, spare))),
         jnp.pad(found.root, ((0, MOST - len(found.root)), (0, spare), (0, spare))),
     )
-
-
-def _root_mean_square(design: Array, weight: Array) -> Array:
-    return jnp.sqrt(jnp.maximum(weight @ jnp.square(design) / jnp.sum(weight), 1e-300))
 
 
 def _log_width(judge: Judge, asked: Asked, own: Flags) -> Array:
@@ -233,13 +230,6 @@ def _linear(subsets: Flags, information: Array, right: Array, precision: Array) 
     return Fitted(evidence, coefficients, inverse)
 
 
-def _loss(squares: Squares, value: Array) -> Array:
-    """½ Σ n ln V + S / V for values (..., c) of what is unknown; infinite where it is not positive."""
-    variance = jnp.where(value > 0, squares.gain * value + squares.rest, 1.0)
-    loss = 0.5 * jnp.sum(squares.weight * jnp.log(variance) + squares.total / variance, axis=-1)
-    return jnp.where(jnp.all(value > 0, axis=-1), loss, jnp.inf)
-
-
 class _Scoring(NamedTuple):
     coefficients: Array  # (s, r, t)
     value: Array  # (s, r)
@@ -262,7 +252,7 @@ def _variances(subsets: Flags, design: Array, squares: Squares, near: Array, pre
         return inverse, _solved(inverse, jnp.where(subsets[:, None], right, 0.0))
 
     def worth(coefficients: Array) -> Array:
-        loss = _loss(squares, coefficients @ design.T)
+        loss = squares.loss(coefficients @ design.T, jnp)
         return loss + 0.5 * jnp.sum(jnp.square(coefficients) * precision, axis=-1)
 
     def goes_on(state: _Scoring) -> Array:

@@ -8,7 +8,7 @@ a variance, which is positive and of which cells say far more, equations are sco
 The process's evidence is integrated over its parameters by Laplace, as that of constant noise is.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -331,6 +331,6 @@ def in_terms(fitted: Fitted, size: Floats) -> Fitted:
     return fitted._replace(coefficients=fitted.coefficients / size, lower=fitted.lower * size[:, None])
 
 
-def root_mean_square(design: Floats, weight: Floats) -> Floats:
+def root_mean_square(design: Any, weight: Any, xp: Any = np) -> Any:
     """Of each term over the data."""
-    return np.sqrt(np.maximum(weight @ np.square(design) / weight.sum(), 1e-300))
+    return xp.sqrt(xp.maximum(weight @ xp.square(design) / weight.sum(), 1e-300))

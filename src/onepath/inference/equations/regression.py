@@ -69,13 +69,11 @@ class Squares(NamedTuple):
     gain: Any  # (c,)
     rest: Any  # (c,)
 
-    def loss(self, value: Floats) -> Floats:
-        """½ Σ n ln V + S / V for values (s, c) of what is unknown; infinite where it is not positive."""
-        variance = self.gain * value + self.rest
-        positive = np.all(value > 0, axis=-1) if value.ndim > 1 else np.all(value > 0)
-        variance = np.where(value > 0, variance, 1.0)
-        loss = 0.5 * (np.log(variance) @ self.weight + (1.0 / variance) @ self.total)
-        return np.where(positive, loss, np.inf)
+    def loss(self, value: Any, xp: Any = np) -> Any:
+        """½ Σ n ln V + S / V for values (..., c) of what is unknown; infinite where it is not positive."""
+        variance = xp.where(value > 0, self.gain * value + self.rest, 1.0)
+        loss = 0.5 * (xp.log(variance) @ self.weight + (1.0 / variance) @ self.total)
+        return xp.where(xp.all(value > 0, axis=-1), loss, np.inf)
 
     def around(self, value: Floats) -> tuple[Floats, Floats]:
         """Slopes of the loss in values (c,), and roots of its expected curvature."""
